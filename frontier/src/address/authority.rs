@@ -1,14 +1,17 @@
 //! The authority of a URL (RFC 3986 section 3.2), which comes before its path: the host, which is the unit of politeness, and a user and
-//! password.
+//! password. And the queue that an embedder names in a host's place.
 //!
 //! Users and passwords are found so that the user can be told that they are left out, and they are never shown.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::ops::Range;
 
-/// Scheme, host and port. Requests with one host key are spaced out, and mostly made one at a time. It is written as an origin,
-/// `https://example.org` or `http://example.org:8080`.
+use super::key::without_dot;
+
+/// The unit of politeness: scheme, host and port, or a named [queue](crate::frontier::Href::queue) that stands in their place. Requests with
+/// one host key are spaced out, and mostly made one at a time. It is written as an origin, `https://example.org` or
+/// `http://example.org:8080`; a queue as `@name`, which is no origin.
 ///
 /// It takes one allocation of exactly the text, and 16 bytes besides. A table of hosts can be searched by
 /// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
@@ -34,28 +37,54 @@ impl HostKey {
         Self::new(origin)
     }
 
-    /// The origin's text, without a trailing slash. It has a port only if that is not the scheme's default.
+    /// The key of the queue with this name: 1 to 64 bytes of UTF-8 without control characters and without blanks around it, and not `*`,
+    /// which stands for all queues in rules. Names differ if any of their bytes do.
+    ///
+    /// ```
+    /// use crawler_frontier::address::HostKey;
+    ///
+    /// let key = HostKey::of_queue("ann's account")?;
+    /// assert_eq!((key.as_str(), key.queue()), ("@ann's account", Some("ann's account")));
+    /// assert!(HostKey::of_queue("").is_err() && HostKey::of_queue(&"x".repeat(65)).is_err());
+    /// # Ok::<(), crawler_frontier::address::QueueError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the name is not that.
+    pub fn of_queue(name: &str) -> Result<Self, QueueError> {
+        QueueError::check(name).map(|name| Self(format!("{QUEUE}{name}").into()))
+    }
+
+    /// The name of the queue, if it is one; `None` for scheme, host and port.
+    pub fn queue(&self) -> Option<&str> {
+        self.0.strip_prefix(QUEUE)
+    }
+
+    /// The origin's text, without a trailing slash. It has a port only if that is not the scheme's default. Of a queue, `@name`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// `http` or `https`.
+    /// `http` or `https`; empty for a queue.
     pub fn scheme(&self) -> &str {
-        scheme(&self.0)
+        if self.queue().is_some() { "" } else { scheme(&self.0) }
     }
 
-    /// The host's name or address, an IPv6 address in brackets.
+    /// The host's name or address, an IPv6 address in brackets. A queue is named as in rules: `@name`.
     pub fn host(&self) -> &str {
         host_of(&self.0)
     }
 
-    /// The port, or the scheme's default if none is written.
+    /// The port, or the scheme's default if none is written; 0 for a queue.
     pub fn port(&self) -> u16 {
+        if self.queue().is_some() {
+            return 0;
+        }
         let written = self.0[range(&self.0).end..].strip_prefix(':').and_then(|port| port.parse().ok());
         written.unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
     }
 
-    /// Where this host's robots.txt is (RFC 9309 section 2.3).
+    /// Where this host's robots.txt is (RFC 9309 section 2.3). A queue has none of its own: each of its pages goes by that of its URL.
     pub fn robots_url(&self) -> String {
         format!("{}/robots.txt", self.0)
     }
@@ -74,11 +103,42 @@ impl Borrow<str> for HostKey {
     }
 }
 
+/// Begins the text of a queue's key, and of no origin.
+pub(super) const QUEUE: char = '@';
+
+/// A text that is no name of a queue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{name:?} is no name of a queue: it has 1 to {} bytes, no control characters, no blanks around it, and is not *",
+    Self::MOST
+)]
+pub struct QueueError {
+    /// The text, or the beginning of a long one.
+    name: String,
+}
+
+impl QueueError {
+    /// The most bytes of a queue's name.
+    pub(crate) const MOST: usize = 64;
+
+    /// The name of a queue.
+    pub(crate) fn check(name: &str) -> Result<&str, Self> {
+        let is_plain = name != "*" && name.trim() == name && !name.contains(char::is_control);
+        let is_one = is_plain && (1..=Self::MOST).contains(&name.len());
+        if is_one { Ok(name) } else { Err(Self { name: name.chars().take(Self::MOST).collect() }) }
+    }
+
+    /// The text of a queue's key, as a journal has it.
+    pub(crate) fn check_key(key: &str) -> Result<&str, Self> {
+        Self::check(key.strip_prefix(QUEUE).unwrap_or_default()).map(|_| key)
+    }
+}
+
 fn scheme(origin: &str) -> &str {
     if origin.starts_with("https") { "https" } else { "http" }
 }
 
-/// The host in `scheme://host[:port]`.
+/// The host in `scheme://host[:port]`; the whole text of a queue's key.
 pub fn host_of(origin: &str) -> &str {
     &origin[range(origin)]
 }
@@ -86,10 +146,22 @@ pub fn host_of(origin: &str) -> &str {
 /// The range of the host. Digits at the end are a port if a colon comes before them. An IPv6 address has colons of its own, but ends with a
 /// bracket.
 fn range(origin: &str) -> Range<usize> {
+    if origin.starts_with(QUEUE) {
+        return 0..origin.len();
+    }
     let start = scheme(origin).len() + "://".len();
     let bytes = origin.as_bytes();
     let port = bytes.iter().rposition(|byte| !byte.is_ascii_digit()).filter(|&at| at >= start && bytes[at] == b':');
     start..port.unwrap_or(origin.len())
+}
+
+/// `https://example.org` of the wire URL `https://example.org./a`: its origin as the key spells it.
+pub(crate) fn origin_of(wire: &str) -> Cow<'_, str> {
+    let start = wire.find("://").map_or(0, |at| at + 3);
+    let origin = &wire[..wire[start..].find('/').map_or(wire.len(), |path| start + path)];
+    let (host, port) = origin.split_at(range(origin).end);
+    let bare_host = without_dot(host);
+    if bare_host.len() == host.len() { origin.into() } else { format!("{bare_host}{port}").into() }
 }
 
 /// `/a?b` of the wire URL `https://example.org/a?b`.
@@ -144,6 +216,42 @@ fn end(text: &str, start: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::{Canonicalizer, KeyRules};
+
+    #[test]
+    fn a_queue_has_a_name_and_nothing_of_an_origin() {
+        for name in ["a", "https", "http://a.example", "example.org:80", "Ann\u{e9} 2", "@", "**", &"x".repeat(64)] {
+            let key = HostKey::of_queue(name).unwrap();
+            assert_eq!((key.queue(), key.host(), key.scheme(), key.port()), (Some(name), key.as_str(), "", 0));
+            assert_eq!(QueueError::check_key(key.as_str()), Ok(key.as_str()));
+        }
+        for name in ["", "*", "a\nb", "a\u{85}", "\0", " a", "a ", &"x".repeat(65), &"\u{e9}".repeat(33)] {
+            assert!(HostKey::of_queue(name).is_err(), "{name:?}");
+        }
+        assert!(QueueError::check_key("name").is_err() && QueueError::check_key("@").is_err());
+        assert_eq!(HostKey::of_origin("https://a.example").queue(), None);
+        let error = HostKey::of_queue("").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "\"\" is no name of a queue: it has 1 to 64 bytes, no control characters, no blanks around it, and is not *"
+        );
+    }
+
+    #[test]
+    fn an_origin_is_read_from_a_wire_url_as_the_key_has_it() {
+        let canonicalizer = Canonicalizer::new(&KeyRules::default());
+        for text in [
+            "http://a.example/b://c",
+            "https://a.example.:8443/?x",
+            "https://A.example./a%7e",
+            "http://[::1]:80/",
+            "http://[::1]:8/;jsessionid=1",
+            "http://1../",
+        ] {
+            let Ok(url) = canonicalizer.canonicalize(text) else { continue };
+            assert_eq!(origin_of(url.wire()), url.origin(), "{text}");
+        }
+    }
 
     #[test]
     fn users_and_passwords_are_taken_out_of_authorities_only() {

@@ -1,10 +1,12 @@
-//! A table of rules for hosts, named as `x.example` or `*.x.example` and looked up by host.
+//! A table of rules for hosts, named as `x.example` or `*.x.example` and looked up by host. Queues are named as `@name`, and all of them as
+//! `@*`.
 
 use std::collections::BTreeMap;
 
 use ahash::AHashMap;
 
-use super::{Canonicalizer, KeyRules};
+use super::authority::QUEUE;
+use super::{Canonicalizer, KeyRules, QueueError};
 
 /// Rules for hosts, with one value worked out for each name.
 ///
@@ -47,6 +49,9 @@ impl<T> HostTable<T> {
         if self.is_empty() {
             return None;
         }
+        if let Some(queue) = host.strip_prefix(QUEUE) {
+            return self.exact.get(host).or_else(|| self.below.get(&host[..host.len() - queue.len()]));
+        }
         let host = without_dot(host);
         self.exact.get(host).or_else(|| suffixes(host).find_map(|suffix| self.below.get(suffix)))
     }
@@ -68,7 +73,8 @@ impl<T> HostTable<T> {
     /// Each name with its value, the names in order. For listing the whole table.
     pub(crate) fn listed(&self) -> Vec<(String, &T)> {
         let exact = self.exact.iter().map(|(name, of)| (name.to_string(), of));
-        let below = self.below.iter().map(|(name, of)| (format!("*.{name}"), of));
+        let star = |name: &str| if name.starts_with(QUEUE) { format!("{name}*") } else { format!("*.{name}") };
+        let below = self.below.iter().map(|(name, of)| (star(name), of));
         let mut listed: Vec<_> = exact.chain(below).collect();
         listed.sort_by(|(a, _), (b, _)| a.cmp(b));
         listed
@@ -99,9 +105,23 @@ impl HostPattern {
         Some(Self { base: without_dot(url.host()).to_owned(), is_below })
     }
 
+    /// Reads the name of a queue, `@name`, or `@*` for all queues; `None` if it is neither.
+    pub(crate) fn of_queue(text: &str) -> Option<Self> {
+        let name = text.strip_prefix(QUEUE)?;
+        let is_below = name == "*";
+        let is_one = is_below || QueueError::check(name).is_ok();
+        is_one.then(|| Self { base: if is_below { QUEUE.to_string() } else { text.to_owned() }, is_below })
+    }
+
+    /// Whether it names queues, and not hosts.
+    pub(crate) fn is_of_queues(&self) -> bool {
+        self.base.starts_with(QUEUE)
+    }
+
     /// This name, and every name with a star that matches all of its hosts, the longest first.
     pub(super) fn and_wider(&self) -> impl Iterator<Item = Self> {
-        let below = suffixes(&self.base).map(|base| Self { base: base.to_owned(), is_below: true });
+        let name = if self.is_of_queues() { &self.base[..QUEUE.len_utf8()] } else { &self.base };
+        let below = suffixes(name).map(|base| Self { base: base.to_owned(), is_below: true });
         (!self.is_below).then(|| self.clone()).into_iter().chain(below)
     }
 }
@@ -142,6 +162,30 @@ mod tests {
             assert_eq!(table.get(host).map(String::as_str), fitting, "{host}");
         }
         assert!(HostTable::<u8>::default().get("x.test").is_none());
+    }
+
+    #[test]
+    fn a_queue_has_its_own_rule_and_that_of_all_queues() {
+        let names = ["@a.x.test", "@*", "*.x.test"];
+        let pattern = |name: &&str| HostPattern::of_queue(name).or_else(|| HostPattern::parse(name)).unwrap();
+        let said: BTreeMap<_, _> = names.iter().map(|name| (pattern(name), *name)).collect();
+        let work_out =
+            |fitting: &[&&str]| Ok::<_, ()>(fitting.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+        let table = HostTable::of(&said, work_out).unwrap();
+        for (host, fitting) in [
+            ("@a.x.test", Some("@a.x.test @*")),
+            ("@b.x.test", Some("@*")),
+            ("@", Some("@*")),
+            ("a.x.test", Some("*.x.test")),
+            ("test", None),
+        ] {
+            assert_eq!(table.get(host).map(String::as_str), fitting, "{host}");
+        }
+        assert_eq!(table.listed().iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["*.x.test", "@*", "@a.x.test"]);
+        for text in ["a", "@", "@\n", "", "*"] {
+            assert_eq!(HostPattern::of_queue(text), None, "{text:?}");
+        }
+        assert_eq!(HostPattern::parse("@a"), None);
     }
 
     #[test]

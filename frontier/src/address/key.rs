@@ -224,7 +224,7 @@ fn parts(parameter: &str) -> (&str, &str) {
 }
 
 /// `http://host` without one trailing dot. Two in a row stay: that is no name, and `1..` would become an IPv4 address without them.
-fn without_dot(host: &str) -> &str {
+pub(super) fn without_dot(host: &str) -> &str {
     host.strip_suffix('.').filter(|name| !name.ends_with(['.', '/'])).unwrap_or(host)
 }
 

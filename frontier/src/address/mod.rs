@@ -80,8 +80,8 @@ mod parameters;
 mod whatwg;
 mod wire;
 
-pub use authority::{HostKey, has_userinfo, without_userinfo};
-pub(crate) use authority::{host_of, path_and_query};
+pub use authority::{HostKey, QueueError, has_userinfo, without_userinfo};
+pub(crate) use authority::{host_of, origin_of, path_and_query};
 pub use canonicalizer::{CanonicalUrl, Canonicalizer, DEFAULT_MAX_BYTES};
 pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
 pub(crate) use host_table::{HostPattern, HostTable};

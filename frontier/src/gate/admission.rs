@@ -2,7 +2,9 @@
 
 use super::metadata::MOST_METADATA;
 use super::{MetadataError, Refusal};
-use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, Identity, IdentityBuf, IdentityError};
+use crate::address::{
+    CanonicalUrl, Fingerprint, FingerprintKey, HostKey, Identity, IdentityBuf, IdentityError, QueueError,
+};
 
 /// How a URL was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,8 @@ pub struct Found {
     pub identity: Option<IdentityBuf>,
     /// Whether the seen set is asked, and told.
     pub seen_test: SeenTest,
+    /// The [queue](HostKey::queue) that it waits in; `None` for that of its URL's host.
+    pub queue: Option<HostKey>,
 }
 
 impl Found {
@@ -99,6 +103,7 @@ impl Found {
             metadata: Box::default(),
             identity: None,
             seen_test: SeenTest::Asked,
+            queue: None,
         }
     }
 
@@ -124,6 +129,14 @@ impl Found {
     /// If the bytes are none, or more than [64](Identity::MOST).
     pub fn with_identity(self, bytes: &[u8]) -> Result<Self, IdentityError> {
         Ok(Self { identity: Some(Identity::new(bytes)?.to_buf()), ..self })
+    }
+
+    /// The same URL in a queue of this name, in place of that of its host.
+    ///
+    /// # Errors
+    /// If the name is not 1 to 64 bytes, has control characters or blanks around it, or is `*`.
+    pub fn with_queue(self, name: &str) -> Result<Self, QueueError> {
+        Ok(Self { queue: Some(HostKey::of_queue(name)?), ..self })
     }
 
     /// The fingerprint by which the seen set knows it: that of its identity, or else of its URL's key.

@@ -225,9 +225,14 @@ impl Gate {
     ///
     /// # Errors
     /// Why it does not pass.
-    pub(crate) fn judge_again(&self, wire: &str, (via, depth, redirects): (Via, u32, u8)) -> Result<(), Refusal> {
+    pub(crate) fn judge_again(
+        &self,
+        wire: &str,
+        queue: Option<&str>,
+        (via, depth, redirects): (Via, u32, u8),
+    ) -> Result<(), Refusal> {
         let url = self.canonicalizer.canonicalize(wire).map_err(|error| Refusal::from(&error))?;
-        let found = Found { depth, via, redirects, ..Found::seed(url) };
+        let found = Found { depth, via, redirects, queue: queue.map(HostKey::of_origin), ..Found::seed(url) };
         self.judge_by_rules(&self.scope.roots(), &found).map(drop)
     }
 
@@ -236,7 +241,7 @@ impl Gate {
         self.scope.drops().are_any()
     }
 
-    /// Whether the user has dropped all of a host.
+    /// Whether the user has dropped all of a host, or a queue.
     pub(crate) fn drops_host(&self, host: &HostKey) -> bool {
         self.scope.drops().have_host(host.host())
     }
@@ -433,7 +438,7 @@ impl Gate {
     /// It comes before any verdict on the same batch, so that the links that came in with a seed are judged by the scope that it opens.
     fn widen(&self, found: &[Found]) {
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
-        for seed in seeds.filter(|seed| self.scope.may_open(&seed.url)) {
+        for seed in seeds.filter(|seed| self.scope.may_open(seed)) {
             self.budgets.add_original(seed.url.origin());
         }
         self.forget_narrower(self.scope.widen(found));

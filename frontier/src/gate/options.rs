@@ -9,7 +9,7 @@ use regex::{RegexSet, RegexSetBuilder};
 
 use super::metadata::MOST_METADATA;
 use super::{MetadataLimits, TrapLimits};
-use crate::address::{CanonicalUrl, FingerprintKey, HostPattern, HostTable, KeyRules};
+use crate::address::{CanonicalUrl, FingerprintKey, HostKey, HostPattern, HostTable, KeyRules};
 use crate::seen::{SeenError, SeenOptions};
 
 /// The options of a gate: its share of a frontier's options.
@@ -176,14 +176,16 @@ pub fn patterns(option: &'static str, patterns: &[String]) -> Result<RegexSet, O
     })
 }
 
-/// A rule on what is dropped: a host, or the URLs that match a pattern.
+/// A rule on what is dropped: a host, a queue, or the URLs that match a pattern.
 ///
-/// Its text, in a job's `dropped.txt` and wherever it is shown, is `host example.org` or `urls /calendar/`.
+/// Its text, in a job's `dropped.txt` and wherever it is shown, is `host example.org`, `queue search` or `urls /calendar/`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DropRule {
     /// A host by its name: all its schemes and ports. `*.example.org` is `example.org` and all hosts below it.
     Host(String),
+    /// All URLs of the queue of this name.
+    Queue(String),
     /// The URLs whose key a regular expression matches, as with `scope.exclude`.
     Urls(String),
 }
@@ -192,12 +194,13 @@ impl DropRule {
     /// Reads a rule's text.
     ///
     /// # Errors
-    /// If the text begins with neither `host` nor `urls`, the name is no host name, or the pattern does not compile.
+    /// If the text begins with none of `host`, `queue` and `urls`, the name is no host's or no queue's, or the pattern does not compile.
     pub fn parse(text: &str) -> Result<Self, OptionError> {
         let rule = match text.split_once(' ') {
             Some(("host", name)) => Self::Host(name.trim().to_owned()),
+            Some(("queue", name)) => Self::Queue(name.to_owned()),
             Some(("urls", pattern)) => Self::Urls(pattern.to_owned()),
-            _ => return Err(refused(text, "expected `host NAME` or `urls REGEX`")),
+            _ => return Err(refused(text, "expected `host NAME`, `queue NAME` or `urls REGEX`")),
         };
         rule.check().map(|()| rule)
     }
@@ -215,6 +218,7 @@ impl fmt::Display for DropRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(name) => write!(f, "host {name}"),
+            Self::Queue(name) => write!(f, "queue {name}"),
             Self::Urls(pattern) => write!(f, "urls {pattern}"),
         }
     }
@@ -233,7 +237,7 @@ impl DropRules {
     /// Compiles the rules.
     ///
     /// # Errors
-    /// If a name is no host name, or a pattern does not compile.
+    /// If a name is no host's or no queue's, or a pattern does not compile.
     pub(super) fn new(rules: &[DropRule]) -> Result<Self, OptionError> {
         let drops = Self::default();
         drops.set(rules)?;
@@ -256,24 +260,25 @@ impl DropRules {
         self.is_any.load(Ordering::Acquire)
     }
 
-    /// Whether a URL is dropped.
-    pub(super) fn have(&self, url: &CanonicalUrl) -> bool {
+    /// Whether a URL is dropped, which waits in this queue, if not in that of its host.
+    pub(super) fn have(&self, url: &CanonicalUrl, queue: Option<&HostKey>) -> bool {
         self.are_any() && {
             let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner);
-            compiled.hosts.get(url.host()).is_some() || compiled.urls.is_match(url.key())
+            let names = [url.host()].into_iter().chain(queue.map(HostKey::as_str));
+            names.into_iter().any(|name| compiled.hosts.get(name).is_some()) || compiled.urls.is_match(url.key())
         }
     }
 
-    /// Whether all URLs of a host are dropped.
+    /// Whether all URLs of a host or a queue are dropped.
     pub(super) fn have_host(&self, host: &str) -> bool {
         let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner);
         compiled.hosts.get(host).is_some()
     }
 
-    /// The rule that drops a URL, as its text.
-    pub(super) fn rule(&self, url: &CanonicalUrl) -> Option<String> {
+    /// The rule that drops a URL of this queue, as its text.
+    pub(super) fn rule(&self, url: &CanonicalUrl, queue: Option<&HostKey>) -> Option<String> {
         let rules = self.rules();
-        let has = |rule: &&DropRule| Self::new(std::slice::from_ref(rule)).is_ok_and(|alone| alone.have(url));
+        let has = |rule: &&DropRule| Self::new(std::slice::from_ref(rule)).is_ok_and(|alone| alone.have(url, queue));
         rules.iter().find(has).map(ToString::to_string)
     }
 
@@ -287,6 +292,7 @@ impl DropRules {
 #[derive(Debug, Default)]
 struct Compiled {
     rules: Vec<DropRule>,
+    /// Hosts, and queues.
     hosts: HostTable<()>,
     urls: RegexSet,
 }
@@ -301,6 +307,10 @@ impl Compiled {
                     let pattern = HostPattern::parse(name);
                     let pattern = pattern.ok_or_else(|| refused(name, "expected a host such as example.org"))?;
                     hosts.insert(pattern, true);
+                }
+                DropRule::Queue(name) => {
+                    let key = HostKey::of_queue(name).map_err(|error| refused(name, &error.to_string()))?;
+                    hosts.extend(HostPattern::of_queue(key.as_str()).map(|pattern| (pattern, true)));
                 }
                 DropRule::Urls(pattern) => urls.push(pattern.clone()),
             }
@@ -325,7 +335,7 @@ mod tests {
     #[test]
     fn a_rule_is_read_as_it_is_written_and_drops_what_it_names() {
         let canonicalizer = Canonicalizer::new(&KeyRules::default());
-        let texts = ["host a.example", "host *.b.example", "urls /calendar/[0-9]+"];
+        let texts = ["host a.example", "host *.b.example", "urls /calendar/[0-9]+", "queue an account"];
         let rules: Vec<DropRule> = texts.iter().map(|text| DropRule::parse(text).unwrap()).collect();
         assert_eq!(rules.iter().map(ToString::to_string).collect::<Vec<_>>(), texts);
         let drops = DropRules::new(&rules).unwrap();
@@ -339,10 +349,15 @@ mod tests {
             ("https://c.example/calendar/x", None),
         ] {
             let url = canonicalizer.canonicalize(url).unwrap();
-            assert_eq!(drops.have(&url), rule.is_some(), "{}", url.key());
-            assert_eq!(drops.rule(&url).as_deref(), rule.map(|at: usize| texts[at]));
+            assert_eq!(drops.have(&url, None), rule.is_some(), "{}", url.key());
+            assert_eq!(drops.rule(&url, None).as_deref(), rule.map(|at: usize| texts[at]));
+            let queue = HostKey::of_queue("an account").unwrap();
+            assert!(drops.have(&url, Some(&queue)));
+            assert_eq!(drops.rule(&url, Some(&queue)).as_deref(), Some(rule.map_or(texts[3], |at| texts[at])));
         }
-        for text in ["", "host", "host ", "host a/b", "urls (", "page x", "hosts a.example"] {
+        for text in
+            ["", "host", "host ", "host a/b", "host @a", "queue ", "queue *", "urls (", "page x", "hosts a.example"]
+        {
             assert!(DropRule::parse(text).is_err(), "{text:?}");
         }
         drops.set(&[]).unwrap();

@@ -70,7 +70,7 @@ impl Scope {
     pub(crate) fn widen(&self, found: &[Found]) -> bool {
         let opened = |found: &Found| self.opens(&found.url).map(Box::from);
         let seeds = found.iter().filter(|found| found.via.widens_scope(found.depth));
-        let mut new: Vec<Box<str>> = seeds.filter(|found| self.may_open(&found.url)).filter_map(opened).collect();
+        let mut new: Vec<Box<str>> = seeds.filter(|found| self.may_open(found)).filter_map(opened).collect();
         if !new.is_empty() {
             let roots = self.roots();
             new.retain(|root| !roots.contains(root));
@@ -84,8 +84,8 @@ impl Scope {
     }
 
     /// Whether a seed opens its surroundings: a seed that is refused wherever it is found does not.
-    pub(super) fn may_open(&self, seed: &CanonicalUrl) -> bool {
-        self.check(seed).is_ok() && self.rejected.find(seed).is_none()
+    pub(super) fn may_open(&self, seed: &Found) -> bool {
+        self.check(seed).is_ok() && self.rejected.find(&seed.url).is_none()
     }
 
     /// Opens the surroundings of a seed that was admitted before, as a journal is read again. A seed that is excluded now was not then.
@@ -124,7 +124,7 @@ impl Scope {
         if !is_asked_for && !self.is_inside(roots, &found.url) {
             return Err(Refusal::OutOfScope);
         }
-        self.check(&found.url)?;
+        self.check(found)?;
         if !is_sitemap && self.rejected.find(&found.url).is_some() {
             return Err(Refusal::RejectedExtension);
         }
@@ -146,16 +146,16 @@ impl Scope {
     /// as a seed, that rule is named instead: it may be the reason why the seed opened nothing.
     pub(crate) fn judge_to_explain(&self, found: &Found) -> Result<(), Refusal> {
         match self.judge(&self.roots(), found) {
-            Err(Refusal::OutOfScope) => self.check(&found.url).and(Err(Refusal::OutOfScope)),
+            Err(Refusal::OutOfScope) => self.check(found).and(Err(Refusal::OutOfScope)),
             verdict => verdict,
         }
     }
 
     /// Whether a URL may belong to the crawl at all, even as a seed. The patterns come before the lists: they are in memory, and the user
     /// wrote them for this crawl.
-    fn check(&self, url: &CanonicalUrl) -> Result<(), Refusal> {
+    fn check(&self, Found { url, queue, .. }: &Found) -> Result<(), Refusal> {
         match &self.blocklist {
-            _ if self.drops.have(url) => Err(Refusal::Dropped),
+            _ if self.drops.have(url, queue.as_ref()) => Err(Refusal::Dropped),
             _ if self.exclude.is_match(url.key()) => Err(Refusal::Excluded),
             Some(list) if list.blocks(url) => Err(Refusal::Blocked),
             _ => Ok(()),
@@ -194,7 +194,7 @@ impl Scope {
                 format!("scope.exclude = {pattern}")
             }
             Err(Refusal::Dropped) => {
-                let rule = self.drops.rule(&found.url);
+                let rule = self.drops.rule(&found.url, found.queue.as_ref());
                 format!("dropped: {}", rule.as_deref().unwrap_or("a rule that is gone since"))
             }
             Err(Refusal::Blocked) => {

@@ -344,7 +344,7 @@ pub fn explain_among(
     }
     let explanations = trails.into_iter().map(|trail| {
         let (url, identity, history) = trail.history(!is_whole, &canonicalizer)?;
-        replay.explain(&mut journal, &url, identity, history, now)
+        replay.explain(&mut journal, &url, (identity, None), history, now)
     });
     let explanations = explanations.collect::<Result<_, _>>();
     let explanations = explanations.map_err(|error| CheckpointError::of_io(error, job.frontier_directory()))?;

@@ -30,6 +30,7 @@ mod in_hand;
 #[cfg(feature = "lending")]
 mod lending;
 mod moves;
+mod queues;
 mod rate;
 mod recrawl;
 mod robots;

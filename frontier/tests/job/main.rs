@@ -11,6 +11,7 @@ mod idle;
 mod job;
 mod open;
 mod payloads;
+mod queues;
 mod recrawl_crash;
 mod tokens;
 #[cfg(unix)]

@@ -284,6 +284,7 @@ mod tests {
                 metadata,
                 identity,
                 seen_test,
+                queue: (number % 23 == 9).then_some(["@a", "@an account"][number as usize % 2]),
                 after: (number % 17 == 4).then_some(u16::from(priority) << 8),
                 score: if number % 19 == 3 { i64::MIN >> (number % 60) } else { priority.into() },
             };
@@ -292,7 +293,9 @@ mod tests {
             bytes += wire.len() + metadata.len();
             let metadata = metadata.to_vec();
             bytes += identity.map_or(0, |identity| identity.bytes().len());
-            let own = (identity.map(Identity::to_buf), seen_test, blank.after, blank.score);
+            bytes += blank.queue.map_or(0, str::len);
+            let queue = blank.queue.map(str::to_owned);
+            let own = (identity.map(Identity::to_buf), seen_test, queue, blank.after, blank.score);
             let more = (referrer, replaces, not_before, metadata, own);
             written.push((position, (wire, depth, priority, via, redirects, attempts, more)));
         }
@@ -301,7 +304,8 @@ mod tests {
             assert_eq!((entry.wire, entry.depth, entry.priority), (&**wire, *depth, *priority));
             assert_eq!((entry.via, entry.redirects, entry.attempts), (*via, *redirects, *attempts));
             let metadata = entry.metadata.to_vec();
-            let own = (entry.identity.map(Identity::to_buf), entry.seen_test, entry.after, entry.score);
+            let queue = entry.queue.map(str::to_owned);
+            let own = (entry.identity.map(Identity::to_buf), entry.seen_test, queue, entry.after, entry.score);
             assert_eq!((entry.referrer, entry.replaces, entry.not_before, metadata, own), *more);
         }
         // Each of the three long entries leaves the end of a chunk unused, and the last chunk is not full yet.
@@ -312,5 +316,21 @@ mod tests {
             arena.prefetch(Position::from_u64(position));
         }
         assert!(arena.read(Position::from_u64(1 << 40)).is_err());
+    }
+
+    #[test]
+    fn flags_and_queues_that_cannot_be_are_told() {
+        let entry = Entry { queue: Some("@a"), ..Entry::seed("http://a/") };
+        let mut bytes = Vec::new();
+        entry.write(Position::from_u64(0), &mut bytes);
+        let key = bytes.iter().position(|byte| *byte == b'@').unwrap();
+        let flags = "unknown flags";
+        for (at, byte, what) in [(0, 0x87, flags), (3, 0x84, flags), (3, 0x1c, flags), (key, b'b', "no key of a queue")]
+        {
+            let before = std::mem::replace(&mut bytes[at], byte);
+            assert_eq!(Entry::read(&mut Fields::of(&bytes), Position::from_u64(0)), Err(what));
+            bytes[at] = before;
+        }
+        assert_eq!(Entry::read(&mut Fields::of(&bytes), Position::from_u64(0)), Ok(entry));
     }
 }

@@ -17,7 +17,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Entry, Moves, Scores};
-use crate::address::Fingerprint;
+use crate::address::{Fingerprint, host_of};
 use crate::bytes::varint::walk;
 use crate::bytes::{Fields, half_checksum};
 use crate::frontier::hosts::HostCost;
@@ -207,12 +207,19 @@ pub struct Settled<'a> {
     pub done: bool,
     /// Where its bytes are in the outputs; empty if it wrote none, or none that can be read again.
     pub receipts: Receipts<'a>,
-    /// What it yielded, if it is done and that was looked at.
-    pub yielded: Option<PageYield>,
+    /// What it yielded, if it is done and that was looked at; and the name of its host, if `host` is a named queue, else an empty text.
+    pub yielded: Option<(PageYield, &'a str)>,
     /// What it used of its host's budget.
     pub cost: HostCost,
     /// Whether it was taken back because its deadline had passed.
     pub is_overdue: bool,
+}
+
+impl<'a> Settled<'a> {
+    /// What the page yielded, with the name of its host.
+    pub(crate) fn yielded_at(&self) -> Option<(PageYield, &'a str)> {
+        self.yielded.map(|(yielded, at)| (yielded, if at.is_empty() { host_of(self.host) } else { at }))
+    }
 }
 
 /// What was learned of a host, and the host's status.

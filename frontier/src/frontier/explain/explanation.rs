@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::address::{Fingerprint, Identity, IdentityBuf};
+use crate::address::{Fingerprint, HostKey, Identity, IdentityBuf};
 use crate::frontier::durable::{Entry, Receipt, Settled};
 use crate::frontier::{HostStatus, Hours, Timestamp};
 use crate::gate::{Position, Refusal, Ruled, SeenTest, Via};
@@ -28,6 +28,8 @@ pub struct Explanation {
     pub key: String,
     /// What stands for it in the seen test, if that is not the key.
     pub identity: Option<IdentityBuf>,
+    /// The key of its queue, if it waits in another than that of its URL's host.
+    pub queue: Option<HostKey>,
     /// The fingerprint, by which the seen set knows it.
     pub fingerprint: Fingerprint,
     /// The answer of the scope. A URL that was never admitted is judged as a link of a seed.
@@ -139,6 +141,8 @@ pub struct Remembered {
     pub not_before: Option<Timestamp>,
     /// What stands for it in the seen test, if that is not its URL's key.
     pub identity: Option<IdentityBuf>,
+    /// The queue that its finder named; `None` for that of its URL's host.
+    pub queue: Option<HostKey>,
     /// Whether the seen set was asked and told.
     pub seen_test: SeenTest,
     /// The entry of the page it was found on.
@@ -207,6 +211,7 @@ impl Remembered {
             redirects: entry.redirects,
             not_before: entry.not_before,
             identity: entry.identity.map(Identity::to_buf),
+            queue: entry.queue.map(HostKey::of_origin),
             seen_test: entry.seen_test,
             referrer: entry.referrer,
             referrer_url: None,
@@ -243,6 +248,9 @@ impl fmt::Display for Explanation {
         writeln!(f, "  key          {}", self.key)?;
         if let Some(identity) = &self.identity {
             writeln!(f, "  identity     {}", Hex(identity.borrow()))?;
+        }
+        if let Some(queue) = self.queue.as_ref().and_then(HostKey::queue) {
+            writeln!(f, "  queue        {queue}")?;
         }
         writeln!(f, "  fingerprint  {:016x}", self.fingerprint.bits())?;
         writeln!(f, "  scope        {}", self.scope)?;

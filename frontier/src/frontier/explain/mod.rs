@@ -25,7 +25,7 @@ mod verdict;
 
 use std::io;
 
-use crate::address::{CanonicalUrl, IdentityBuf};
+use crate::address::{CanonicalUrl, HostKey, IdentityBuf};
 use crate::bytes::varint;
 use crate::frontier::Timestamp;
 use crate::frontier::durable::{Entry, Journal, read_wire};
@@ -61,23 +61,34 @@ impl Inquiry<'_> {
         &self,
         journal: &mut impl Journal,
         url: &CanonicalUrl,
-        identity: Option<IdentityBuf>,
+        (identity, queue): (Option<IdentityBuf>, Option<HostKey>),
         mut history: History,
         now: Timestamp,
     ) -> io::Result<Explanation> {
-        let evicted;
-        let hosts = self.state.hosts();
-        let host = if let Some(id) = hosts.find(url.origin()) {
-            Some((&hosts[id], hosts.usage(id)))
-        } else {
-            let image = journal.host(url.origin())?;
-            evicted = image.map(|image| self.state.of_image(image, url.origin())).transpose()?;
-            evicted.as_ref().map(|(host, usage)| (host, *usage))
+        let queue = if let History::Admitted(remembered) = &history { remembered.queue.clone() } else { queue };
+        let key = queue.clone().unwrap_or_else(|| url.host_key());
+        let (evicted, evicted_file);
+        let host = match self.in_memory(&key) {
+            None => {
+                evicted = self.evicted(journal, &key)?;
+                evicted.as_ref().map(|(host, usage)| (host, *usage))
+            }
+            known => known,
         };
         let account = host.map(|(host, usage)| self.account(host, usage, now));
         let host = host.map(|(host, _)| host);
+        // The host that has its robots.txt.
+        let file = if queue.is_none() {
+            host
+        } else if let Some((file, _)) = self.in_memory(&url.host_key()) {
+            Some(file)
+        } else {
+            evicted_file = self.evicted(journal, &url.host_key())?;
+            evicted_file.as_ref().map(|(file, _)| file)
+        };
+        let robots = self.robots(journal, &key, file, url)?;
         // A URL that was never admitted is judged as a link on a seed.
-        let mut found = Found { depth: 1, via: Via::Link, identity, ..Found::seed(url.clone()) };
+        let mut found = Found { depth: 1, via: Via::Link, identity, queue, ..Found::seed(url.clone()) };
         if let History::Admitted(remembered) = &mut history {
             let Remembered { depth, via, redirects, referrer, .. } = *remembered;
             found = Found { depth, via, redirects, referrer, ..found };
@@ -104,6 +115,7 @@ impl Inquiry<'_> {
             wire: url.wire().to_owned(),
             key: url.key().to_owned(),
             identity: found.identity,
+            queue: found.queue,
             fingerprint,
             scope,
             max_depth: self.state.gate().depths().of(url.host()),
@@ -111,7 +123,7 @@ impl Inquiry<'_> {
             sighting: if seen.contains(fingerprint) { Sighting::Seen } else { Sighting::New },
             shard,
             false_positive_rate: (row.false_positive_rate_target > 0.0).then_some(row.false_positive_rate_estimated),
-            robots: self.robots(journal, host, url)?,
+            robots,
             host: account,
             history,
             page: None,
@@ -140,13 +152,29 @@ impl Inquiry<'_> {
         self.state.schedule().each_aside().find(|(aside, _)| *aside == position).map(|(_, refusal)| refusal)
     }
 
-    /// Asks the host's robots.txt about a URL's path. Rules that are not in memory are read from the journal, and not kept. Stale rules are
+    /// A host in memory.
+    fn in_memory(&self, key: &HostKey) -> Option<(&Host, Usage)> {
+        let hosts = self.state.hosts();
+        let id = hosts.find(key.as_str())?;
+        Some((&hosts[id], hosts.usage(id)))
+    }
+
+    /// A host that was evicted, read from the journal.
+    fn evicted(&self, journal: &mut impl Journal, key: &HostKey) -> io::Result<Option<(Host, Usage)>> {
+        let image = journal.host(key.as_str())?;
+        image.map(|image| self.state.of_image(image, key.as_str())).transpose()
+    }
+
+    /// Asks the robots.txt of this host about a URL's path, if it is honored: by the host or queue of this key. Rules that are not in memory are read from the journal, and not kept. Stale rules are
     /// asked too, and the answer has the time when they went stale; the next lease would fetch the file again first.
-    fn robots(&self, journal: &mut impl Journal, host: Option<&Host>, url: &CanonicalUrl) -> io::Result<RobotsAnswer> {
-        let is_honored = match host {
-            Some(host) => self.politeness_table().policy(host.policy).robots,
-            None => self.politeness_table().policy(self.politeness_table().number_for(&url.host_key())).robots,
-        };
+    fn robots(
+        &self,
+        journal: &mut impl Journal,
+        key: &HostKey,
+        host: Option<&Host>,
+        url: &CanonicalUrl,
+    ) -> io::Result<RobotsAnswer> {
+        let is_honored = self.politeness_table().policy(self.politeness_table().number_for(key)).robots;
         if !is_honored {
             return Ok(RobotsAnswer::Ignored);
         }

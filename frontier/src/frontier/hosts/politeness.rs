@@ -125,7 +125,7 @@ impl Politeness {
 /// How some hosts are treated differently from [`Politeness`], by name.
 ///
 /// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
-/// count. If several names fit a host, each setting is taken from the first of these that has it: the rule of the host's own name; the
+/// count. A [queue](crate::frontier::Href::queue) is named `@name`, and `@*` is all queues; of rules for hosts none fits it. If several names fit a host, each setting is taken from the first of these that has it: the rule of the host's own name; the
 /// rules of names with a star, longest first; the host's group; the options for all hosts.
 ///
 /// ```
@@ -157,13 +157,13 @@ pub struct HostRule {
     pub host_delay: Option<Duration>,
     /// As [`Politeness::connections_per_host`](super::Politeness::connections_per_host).
     pub connections_per_host: Option<u8>,
-    /// As [`Politeness::robots`](super::Politeness::robots).
+    /// As [`Politeness::robots`](super::Politeness::robots). Pages of a queue go by the robots.txt of their URLs' origins, or by none.
     pub robots: Option<bool>,
     /// Whether the ports of a name are one server, with one clock: all of them, or none. With `None` everywhere, the default ports of http
-    /// and https are one, and each other port is a host of its own.
+    /// and https are one, and each other port is a host of its own. A queue has none.
     pub one_server: Option<bool>,
     /// As [`ScopeOptions::max_depth`](crate::gate::ScopeOptions::max_depth), for the host's own pages, whichever page links to them;
-    /// `u32::MAX` is no bound.
+    /// `u32::MAX` is no bound. A page in a queue goes by its URL's host in this.
     pub max_depth: Option<u32>,
     /// As [`Politeness::host_pages`](super::Politeness::host_pages); `u64::MAX` is no bound.
     pub max_pages: Option<u64>,
@@ -201,7 +201,7 @@ impl QueueOrder {
 /// A host is in one group: the one that names it by its own name, or else by the longest name with a star.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostGroup {
-    /// Names of hosts, with or without a star. No name is in two groups.
+    /// Names of hosts and queues, with or without a star. No name is in two groups.
     pub hosts: Vec<String>,
     /// Rest between a response of one of them and the next request to any of them; with several connections of the group, between the
     /// starts of two requests. `None` takes the `host_delay` of the group's hosts.

@@ -21,7 +21,7 @@ use crate::gate::{OptionError, Refusal, RuleError};
 #[derive(Clone, Debug)]
 pub struct PolitenessTable {
     politeness: Politeness,
-    /// The policy of hosts without a rule, then one for each name.
+    /// The policies of hosts and of queues without a rule, then one for each name.
     policies: Vec<HostPolicy>,
     /// For each name, the place of its policy in `policies`.
     numbers: HostTable<u16>,
@@ -59,6 +59,8 @@ pub(crate) struct HostPolicy {
     pub(crate) group: Option<u16>,
     /// Whether it shares a clock with the other hosts on its IP address.
     pub(crate) by_address: CountsByAddress,
+    /// It is a named queue: it has no ports, no depth, no IP address and no robots.txt of its own.
+    pub(crate) is_queue: bool,
 }
 
 impl HostPolicy {
@@ -125,6 +127,8 @@ pub struct Sharing {
 
 /// The most names: a host stores the number of its policy in two bytes.
 const NAMES: usize = 65_000;
+/// The number of the policy of queues without a rule.
+const OF_QUEUES: u16 = 1;
 
 impl PolitenessTable {
     /// Compiles the rules.
@@ -137,7 +141,12 @@ impl PolitenessTable {
     pub fn new(politeness: &Politeness, rules: &HostRules) -> Result<Self, OptionError> {
         let mut names = BTreeMap::new();
         for (name, rule) in &rules.hosts {
-            add(&mut names, "hosts", name, "", rule)?.rule = *rule;
+            let said = add(&mut names, "hosts", name, "", rule)?;
+            let of_hosts = [("one_server", rule.one_server.is_some()), ("max_depth", rule.max_depth.is_some())];
+            if let Some((key, _)) = of_hosts.into_iter().find(|(_, is_set)| *is_set && said.is_queue) {
+                return Err(refused("hosts", name, key, "", "is for hosts: a queue has neither ports nor depths"));
+            }
+            said.rule = *rule;
         }
         let mut groups = Vec::with_capacity(rules.groups.len());
         for (number, (name, group)) in (0..).zip(&rules.groups) {
@@ -173,13 +182,14 @@ impl PolitenessTable {
             order: None,
             group: None,
             by_address: CountsByAddress::No,
+            is_queue: false,
         };
-        let mut policies = vec![none];
+        let mut policies = vec![none, HostPolicy { is_queue: true, ..none }];
         let numbers = HostTable::of(&names, |fitting: &[&Said]| {
             policies.push(policy(fitting, none));
             Ok::<_, OptionError>(u16::try_from(policies.len() - 1).expect("the names were counted"))
         })?;
-        for policy in &mut policies {
+        for policy in policies.iter_mut().filter(|policy| !policy.is_queue) {
             policy.by_address = addresses.counts(politeness, policy, &groups);
         }
         let has_hours = policies.iter().any(|policy| policy.hours != Hours::ALWAYS);
@@ -189,8 +199,11 @@ impl PolitenessTable {
         Ok(Self { politeness, policies, numbers, groups, addresses, longest_delay, has_hours, budgets_digest })
     }
 
-    /// The number of a host's policy. O(labels of its name), and O(1) if there are no rules.
+    /// The number of the policy of a host or queue. O(labels of its name), and O(1) if there are no rules.
     pub(crate) fn number_for(&self, key: &HostKey) -> u16 {
+        if key.queue().is_some() {
+            return self.numbers.get(key.as_str()).copied().unwrap_or(OF_QUEUES);
+        }
         if self.numbers.is_empty() || key.as_str().is_empty() {
             return 0;
         }
@@ -248,9 +261,11 @@ impl PolitenessTable {
     }
 
     /// The rest between a response and the next request of a host with this policy and this Crawl-delay: the longer of the two. A
-    /// Crawl-delay counts up to `politeness.max_crawl_delay`.
+    /// Crawl-delay counts up to `politeness.max_crawl_delay`, and not at all where robots.txt is not honored: another run may have asked for
+    /// it, or a queue.
     pub(crate) fn delay(&self, policy: u16, crawl_delay: Duration) -> Duration {
-        self.policy(policy).host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay))
+        let HostPolicy { host_delay, robots, .. } = *self.policy(policy);
+        if robots { host_delay.max(crawl_delay.min(self.politeness.max_crawl_delay)) } else { host_delay }
     }
 
     /// The rest of a host that took this long to answer; `None` without `adaptive_share`. With several connections, a rest runs from the
@@ -284,6 +299,7 @@ impl Deref for PolitenessTable {
 struct Said {
     rule: HostRule,
     group: Option<(u16, HostRule)>,
+    is_queue: bool,
 }
 
 /// The entry for a name of the table, or for one of a group's hosts.
@@ -295,13 +311,17 @@ fn add<'a>(
     rule: &HostRule,
 ) -> Result<&'a mut Said, OptionError> {
     let (key, text) = if host.is_empty() && table == "hosts" { ("", name) } else { ("hosts", host) };
-    let pattern = HostPattern::parse(text).ok_or_else(|| {
-        let reason = "is no host's name; a name may begin with *., and has no scheme, port or path";
+    let pattern = HostPattern::of_queue(text).or_else(|| HostPattern::parse(text)).ok_or_else(|| {
+        let reason =
+            "is no host's name; a name may begin with *., and has no scheme, port or path; a queue's begins with @";
         refused(table, name, key, text, reason)
     })?;
+    let is_queue = pattern.is_of_queues();
     in_range(table, name, "connections_per_host", rule.connections_per_host)?;
     is_some_budget(table, name, [rule.max_pages, rule.max_bytes])?;
-    Ok(names.entry(pattern).or_default())
+    let said = names.entry(pattern).or_default();
+    said.is_queue = is_queue;
+    Ok(said)
 }
 
 /// The policy of a host that all these entries fit; the nearest entry comes first.
@@ -309,12 +329,13 @@ fn policy(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
     let group = fitting.iter().find_map(|said| said.group);
     let of_group = group.map(|(_, rule)| rule);
     let rules = || fitting.iter().map(|said| said.rule).chain(of_group);
+    let is_queue = fitting.first().is_some_and(|said| said.is_queue);
     HostPolicy {
         host_delay: rules().find_map(|rule| rule.host_delay).unwrap_or(none.host_delay),
         connections: rules().find_map(|rule| rule.connections_per_host).unwrap_or(none.connections),
         robots: rules().find_map(|rule| rule.robots).unwrap_or(none.robots),
-        one_server: rules().find_map(|rule| rule.one_server),
-        max_depth: rules().find_map(|rule| rule.max_depth),
+        one_server: rules().find_map(|rule| rule.one_server).filter(|_| !is_queue),
+        max_depth: rules().find_map(|rule| rule.max_depth).filter(|_| !is_queue),
         budget: HostBudget {
             pages: rules().find_map(|rule| rule.max_pages).unwrap_or(none.budget.pages),
             bytes: rules().find_map(|rule| rule.max_bytes).unwrap_or(none.budget.bytes),
@@ -323,6 +344,7 @@ fn policy(fitting: &[&Said], none: HostPolicy) -> HostPolicy {
         order: rules().find_map(|rule| rule.order),
         group: group.map(|(number, _)| number),
         by_address: none.by_address,
+        is_queue,
     }
 }
 

@@ -1,6 +1,6 @@
-//! A URL as its finder gives it: with its priority, its metadata, and what stands for it in the seen test.
+//! A URL as its finder gives it: with its priority, its metadata, what stands for it in the seen test, and the queue that it waits in.
 
-use crate::address::{Identity, IdentityError};
+use crate::address::{HostKey, Identity, IdentityError, QueueError};
 use crate::gate::{Found, MetadataError, SeenTest};
 
 /// A URL as it is written, on a page or in a list of seeds, with what its finder says about it. A text converts to one: `"/a".into()`.
@@ -32,6 +32,8 @@ pub struct Href<'a> {
     pub(crate) metadata: &'a [u8],
     pub(crate) identity: Option<Identity<'a>>,
     pub(crate) seen_test: SeenTest,
+    /// A name that was checked.
+    pub(crate) queue: Option<&'a str>,
 }
 
 impl<'a> Href<'a> {
@@ -71,6 +73,47 @@ impl<'a> Href<'a> {
     pub fn identity(mut self, bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Result<Self, IdentityError> {
         self.identity = Some(Identity::new(bytes)?);
         Ok(self)
+    }
+
+    /// The queue that it waits in, by a name: the unit of politeness, in place of its URL's scheme, host and port. A queue is an API's
+    /// account, Scrapy's slot, `URLFrontier`'s key. Pages of one host may be in several queues, and pages of several hosts in one.
+    ///
+    /// The rest, the failures, the connections and the budgets are the queue's then, and the host's clocks neither run nor are asked. Scope
+    /// and traps go by the URL all the same, and so does robots.txt: that of the URL's origin is asked for by the queue's clock, and the
+    /// longer of its Crawl-delay and the queue's rest follows each page. A queue has rules like a host, [by the name
+    /// `@name`](super::super::HostRules); `robots: Some(false)` there asks for no robots.txt. No IP address has a clock for it either.
+    ///
+    /// Links on its page do not inherit it; a redirect does. It is journaled, and comes back in [the lease](super::Lease::queue).
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, HostRule, Href, Next, Timestamp};
+    ///
+    /// let mut options = FrontierOptions::default();
+    /// let no_robots = HostRule { robots: Some(false), ..HostRule::default() };
+    /// options.rules.hosts.insert("@*".to_owned(), no_robots);
+    /// let (mut frontier, now) = (Frontier::new(&options)?, Timestamp::from_micros(0));
+    /// for (account, path) in [("ann", "1"), ("bob", "2"), ("ann", "3")] {
+    ///     let url = format!("https://api.example/{path}");
+    ///     frontier.seed(Href::from(&url).queue(account)?, now)?;
+    /// }
+    /// // One host, and two accounts that are each asked once a second.
+    /// let Next::Fetch(first) = frontier.next(now)? else { panic!("it is due") };
+    /// let Next::Fetch(second) = frontier.next(now)? else { panic!("it is due") };
+    /// assert_eq!((first.queue(), second.queue()), (Some("ann"), Some("bob")));
+    /// assert!(matches!(frontier.next(now)?, Next::Busy));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the name is not 1 to 64 bytes, has control characters or blanks around it, or is `*`.
+    pub fn queue(mut self, name: &'a (impl AsRef<str> + ?Sized)) -> Result<Self, QueueError> {
+        self.queue = Some(QueueError::check(name.as_ref())?);
+        Ok(self)
+    }
+
+    /// The key of its queue, if it names one.
+    pub(crate) fn queue_key(&self) -> Option<HostKey> {
+        self.queue.and_then(|name| HostKey::of_queue(name).ok())
     }
 
     /// Queues it whatever the seen set says, which is neither asked nor told: Scrapy's `dont_filter`, Crawlee's `always_enqueue`. All other
@@ -121,6 +164,7 @@ impl Found {
     /// The same, with everything that its finder gave.
     pub(crate) fn said(self, href: &Href<'_>) -> Self {
         let Href { priority, metadata, identity, seen_test, .. } = *href;
-        Self { priority, metadata: metadata.into(), identity: identity.map(Identity::to_buf), seen_test, ..self }
+        let (identity, queue) = (identity.map(Identity::to_buf), href.queue_key());
+        Self { priority, metadata: metadata.into(), identity, seen_test, queue, ..self }
     }
 }

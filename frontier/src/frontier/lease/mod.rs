@@ -26,7 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::{CanonicalUrl, Identity, IdentityBuf};
+use crate::address::{CanonicalUrl, HostKey, Identity, IdentityBuf, host_of};
 use crate::frontier::Validators;
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{CountsByAddress, HostId, RateGroupId, ServerAddress, Sharing};
@@ -129,8 +129,18 @@ pub struct Lease {
     pub(crate) identity: Option<IdentityBuf>,
     /// Whether the seen set was asked for its page, and told.
     pub(crate) seen_test: SeenTest,
+    /// The queue that its page waits in, if its finder named one: then `host` is that.
+    pub(crate) queue: Option<Box<LeaseQueue>>,
     /// How long it waited, if that is known.
     pub(crate) waited: Waited,
+}
+
+/// The queue of a lease, if that is not its URL's host.
+#[derive(Clone, Debug)]
+pub(crate) struct LeaseQueue {
+    pub(crate) key: HostKey,
+    /// The Crawl-delay of its URL's origin, if robots.txt is honored.
+    pub(crate) crawl_delay: Duration,
 }
 
 /// The IP address that a lease counts for.
@@ -201,15 +211,32 @@ impl Lease {
         self.kind
     }
 
-    /// Scheme, host and port: the text of its [`HostKey`](crate::address::HostKey).
+    /// Scheme, host and port of its URL: the text of its [`HostKey`](crate::address::HostKey).
     pub fn origin(&self) -> &str {
         self.texts.origin()
+    }
+
+    /// The [queue](Href::queue) that its finder named; `None` if it waits in that of its host. For a robots.txt, the queue that it is asked
+    /// for, by its clock.
+    pub fn queue(&self) -> Option<&str> {
+        self.queue.as_ref().and_then(|queue| queue.key.queue())
+    }
+
+    /// The text of the key of the host that it counts for: of its URL's, or of the queue in that host's place.
+    #[inline]
+    pub(crate) fn host_key(&self) -> &str {
+        self.queue.as_ref().map_or_else(|| self.origin(), |queue| queue.key.as_str())
     }
 
     /// The position of its admission in the journal, which names its page, also where several have one URL or one [identity](Href::identity).
     /// `None` for a robots.txt, which is not admitted. A page that waits for its next try has another position then.
     pub fn position(&self) -> Option<Position> {
         self.position
+    }
+
+    /// The name of its page's host, if that is not its [`host_key`](Self::host_key)'s; else an empty text.
+    pub(crate) fn page_host(&self) -> &str {
+        self.queue.as_ref().map_or("", |_| host_of(self.origin()))
     }
 
     /// The [identity](Href::identity) that its finder gave; `None` if its URL's key stands for it in the seen test.
@@ -222,7 +249,7 @@ impl Lease {
         self.texts.referrer()
     }
 
-    /// The origin of the host that waits for this robots.txt, if that is another host.
+    /// The origin of the host that waits for this robots.txt, if that is another host; `@name` if it is a [queue](Href::queue).
     pub fn for_other(&self) -> Option<&str> {
         self.for_other.as_deref()
     }
@@ -333,7 +360,9 @@ impl Lease {
     pub(crate) fn entry<'a>(&'a self, wire: &'a str) -> Entry<'a> {
         let Self { depth, priority, score, via, redirects, position, ref metadata, seen_test, .. } = *self;
         let (replaces, identity) = (position, self.identity());
-        Entry { depth, priority, score, via, redirects, replaces, metadata, identity, seen_test, ..Entry::seed(wire) }
+        let queue = self.queue.as_ref().map(|queue| queue.key.as_str());
+        let blank = Entry { metadata, identity, seen_test, queue, ..Entry::seed(wire) };
+        Entry { depth, priority, score, via, redirects, replaces, ..blank }
     }
 
     /// The rest of its host between requests.
@@ -386,13 +415,13 @@ impl Links {
 }
 
 impl Found {
-    /// A link on the page that `lease` fetched: one deeper, without the page's own priority and metadata.
+    /// A link on the page that `lease` fetched: one deeper, without the page's own priority, metadata and queue.
     pub fn link(url: CanonicalUrl, lease: &Lease) -> Self {
         let depth = lease.depth().saturating_add(1);
         Self { depth, via: Via::Link, referrer: lease.position(), ..Self::seed(url) }
     }
 
-    /// A URL that the response to `lease` redirects to. It is as deep as the page itself, and inherits its priority and metadata.
+    /// A URL that the response to `lease` redirects to. It is as deep as the page itself, and inherits its priority, metadata and queue.
     ///
     /// A request with an identity of its own is the same request there, which the seen set knows already: it keeps the identity, and the
     /// seen set is not asked. A request that was queued without asking the seen set is queued at the target without asking too. Chains of
@@ -405,7 +434,8 @@ impl Found {
         let via = if lease.kind() == LeaseKind::Sitemap { Via::Sitemap } else { Via::Redirect };
         let identity = lease.identity.clone();
         let seen_test = if identity.is_some() { SeenTest::Skipped } else { lease.seen_test };
-        Self { depth, via, redirects, referrer, priority, metadata, identity, seen_test, ..Self::seed(url) }
+        let queue = lease.queue.as_ref().map(|queue| queue.key.clone());
+        Self { depth, via, redirects, referrer, priority, metadata, identity, seen_test, queue, ..Self::seed(url) }
     }
 }
 

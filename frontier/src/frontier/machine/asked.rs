@@ -7,6 +7,7 @@
 //! it goes to the agenda.
 
 use super::{Frontier, FrontierError};
+use crate::address::HostKey;
 use crate::frontier::durable::Journal;
 use crate::frontier::hosts::HostStatus;
 use crate::frontier::{Href, Timestamp};
@@ -16,7 +17,7 @@ impl<J: Journal> Frontier<J> {
     /// rests as after a request of this frontier, and so do its group, its server and its IP address. `at` is in the past or now; a time
     /// before the host's last request changes nothing.
     ///
-    /// Any URL of the host names it. The host need not be known yet: then it rests before its first lease. The rest is journaled. A request
+    /// Any URL of the host names it; with a [queue](Href::queue), the request counts for that and not for the host. It need not be known yet: then it rests before its first lease. The rest is journaled. A request
     /// that is out, of the host or of its group, goes on, and the rate of the whole crawl ([`request_rate`](super::FrontierOptions)) stays.
     ///
     /// ```
@@ -36,8 +37,10 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Address`](FrontierError::Address) if it is no URL; [`Storage`](FrontierError::Storage): the host's own rest has not changed then.
     pub fn host_was_asked<'a>(&mut self, of: impl Into<Href<'a>>, at: Timestamp) -> Result<(), FrontierError> {
-        let url = self.gate().canonicalizer().canonicalize(of.into().text)?;
-        let id = self.host_of(&url, at)?;
+        let href = of.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        let queue = href.queue_key();
+        let id = self.row(queue.as_ref().map_or(url.origin(), HostKey::as_str), at)?;
         self.queues.was_asked(&self.state, id, at);
         let host = self.state.host(id);
         let rested = at + host.delay(&self.politeness);

@@ -241,11 +241,11 @@ impl<J: Journal> Frontier<J> {
         let attempts =
             before.saturating_add(u8::from(!matches!(after, After::Moved(_) | After::Untried | After::Parked)));
         let receipts = if done { receipts } else { Receipts::default() };
-        let yielded = lease.yielded.filter(|_| done);
+        let yielded = lease.yielded.filter(|_| done).map(|yielded| (yielded, lease.page_host()));
         let is_page = done && lease.kind == LeaseKind::Page;
         // A page that is given up was not requested.
         let cost = lease.trouble.as_ref().map_or(HostCost { is_page, bytes: lease.received }, |_| HostCost::default());
-        let (host, status, priority) = (lease.origin(), update, lease.priority);
+        let (host, status, priority) = (lease.host_key(), update, lease.priority);
         let is_overdue = false;
         let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue };
         match self.entry_after(lease, after)? {

@@ -130,7 +130,7 @@ impl<J: Journal> Frontier<J> {
         }
         if let Some(token) = lease.token {
             let (bytes, keeps_tries) = (lease.received, lease.keeps_tries);
-            let record = AnsweredRecord { host: lease.origin(), status: update, token, bytes, keeps_tries };
+            let record = AnsweredRecord { host: lease.host_key(), status: update, token, bytes, keeps_tries };
             let journaled = self.commit(&Record::Answered(record), Some(lease.host), None).map(drop);
             return (rest.over, journaled);
         }

@@ -5,6 +5,7 @@
 //! | is asked for the robots.txt of [others](super::robots) | that robots.txt |
 //! | has spent its [budget](super::recrawl) | nothing; its URLs are set aside |
 //! | is retired | its next URL, to be given up |
+//! | is a [named queue](super::queue_robots) | the robots.txt of its first URL's origin, or that URL |
 //! | has no known robots.txt, or a stale one, or its pages break one after another | its robots.txt |
 //! | any other | the first URL of its best priority that robots.txt and today's rules allow |
 //!
@@ -19,16 +20,17 @@ use std::hint::black_box;
 use std::io;
 
 use super::Frontier;
-use crate::address::path_and_query;
+use super::robots_turn::RobotsTurn;
+use super::rulings::{is_judged_again, judge_again, refusal, unproductive};
 use crate::frontier::durable::{
-    Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Journal, Record, RobotsRecord, RuleRound, read_wire,
+    Aside, AsideRecord, DisallowedRecord, HostRecord, Journal, Record, RobotsRecord, read_wire,
 };
-use crate::frontier::hosts::{Host, HostId, RobotsFile};
+use crate::frontier::hosts::{HostId, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
 use crate::frontier::robots::Robots;
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
-use crate::gate::{Gate, Position, Refusal, SeenTest, Via};
+use crate::gate::{Position, Refusal, SeenTest, Via};
 
 impl<J: Journal> Frontier<J> {
     /// A lease of a host that was taken from the front queue of this priority. `None` if there is none this time, because URLs were dropped
@@ -57,14 +59,18 @@ impl<J: Journal> Frontier<J> {
             let trouble = host.status.last_trouble().cloned().map(Box::new);
             return self.lend_page(id, priority, trouble, now, drops);
         }
-        let obeys_robots = self.politeness.policy(host.policy).robots;
+        let policy = self.politeness.policy(host.policy);
+        let obeys_robots = policy.robots;
+        if policy.is_queue && obeys_robots {
+            return self.lend_of_queue(id, priority, now, drops);
+        }
         if obeys_robots && host.wants_robots(now) && self.drops_first(id, priority, drops)? {
             // Before its robots.txt: a host that is not asked for pages is not asked for that either.
             return Ok(None);
         }
         let host = self.state.host(id);
         if obeys_robots && host.wants_robots(now) {
-            if self.goes_elsewhere(id, priority, now)? {
+            if self.goes_elsewhere(RobotsTurn::own(id), priority, now)? {
                 *drops -= 1;
                 return Ok(None);
             }
@@ -95,7 +101,7 @@ impl<J: Journal> Frontier<J> {
     /// The page's entry is read from the journal. The texts that the fetcher needs are copied into the lease, since the journal may move
     /// before it comes back. A page to be given up is not checked against robots.txt; a page that today's rules refuse is not given up but
     /// set aside.
-    fn lend_page(
+    pub(super) fn lend_page(
         &mut self,
         id: HostId,
         priority: u8,
@@ -114,7 +120,7 @@ impl<J: Journal> Frontier<J> {
             let entry = self.journal.read(first.position)?;
             let gate = self.state.gate();
             if is_judged_again(gate, self.state.rules(), first.position)
-                && let Err(refusal) = gate.judge_again(entry.wire, (entry.via, entry.depth, entry.redirects))
+                && let Err(refusal) = judge_again(gate, &entry)
             {
                 self.set_aside(id, first, refusal)?;
                 *drops -= 1;
@@ -124,8 +130,7 @@ impl<J: Journal> Frontier<J> {
                 self.drop_refused(id, priority, is_asked, drops)?;
                 continue;
             }
-            let score = self.state.back().priorities().of(first.priority);
-            lease.fill((first, score), &entry, host.key.as_str(), self.state.back().tries(first.position));
+            self.state.fill(&mut lease, first, &entry);
             break entry.referrer;
         };
         if let Some(position) = referrer
@@ -152,7 +157,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(false);
         }
         let entry = self.journal.read(first.position)?;
-        let again = || gate.judge_again(entry.wire, (entry.via, entry.depth, entry.redirects)).err();
+        let again = || judge_again(gate, &entry).err();
         if let Some(refusal) = is_judged.then(again).flatten() {
             self.set_aside(id, first, refusal)?;
             *drops -= 1;
@@ -191,7 +196,13 @@ impl<J: Journal> Frontier<J> {
     /// Drops a host's next URL and those after it that are refused for the same reason: up to a URL of another priority, one that is lent
     /// out, or the bound. One record says how many: a replay drops as many, without looking at the rules, which may have changed by then.
     /// The sample of waits and the list of drops are updated after the record is written.
-    fn drop_refused(&mut self, id: HostId, priority: u8, obeys_robots: bool, drops: &mut u32) -> io::Result<()> {
+    pub(super) fn drop_refused(
+        &mut self,
+        id: HostId,
+        priority: u8,
+        obeys_robots: bool,
+        drops: &mut u32,
+    ) -> io::Result<()> {
         let Some(first) = self.queues.first_free(&self.state, id) else { return Ok(()) };
         let Self { state, journal, queues, .. } = self;
         let host = state.host(id);
@@ -225,7 +236,7 @@ impl<J: Journal> Frontier<J> {
 
     /// Reads and parses a host's rules from the journal: they were dropped from memory, or not yet needed since a resume. `false` if the
     /// journal has lost them with an old segment. Then a record says that they are unknown, so that the host is asked for them again.
-    fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
+    pub(super) fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
         // Other rules are dropped before the read, since the rules that are read now must stay until a page has been lent by them.
         self.state.drop_rules(self.politeness.robots_memory);
         if let Some(text) = self.journal.rules(position)? {
@@ -296,6 +307,7 @@ impl<J: Journal> Frontier<J> {
             metadata: Box::default(),
             identity: None,
             seen_test: SeenTest::Asked,
+            queue: None,
             waited: Waited::default(),
         }
     }
@@ -317,27 +329,4 @@ impl<J: Journal> Frontier<J> {
         }
         Ok(())
     }
-}
-
-/// Whether a page whose turn has come is to be judged by today's rules: earlier rules judged it, or something is dropped. A URL may have
-/// been passing the gate just as its host was dropped.
-#[inline]
-pub(super) fn is_judged_again(gate: &Gate, rules: RuleRound, position: Position) -> bool {
-    position < rules.since || gate.drops_any()
-}
-
-/// Why a page whose turn has come is not fetched: its budget first, which costs one load while none is spent, then robots.txt. The reason
-/// is counted in place of the URL's admission.
-fn refusal(gate: &Gate, host: &Host, obeys_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
-    if let Some(refusal) = unproductive(gate, host, entry) {
-        return Some(refusal);
-    }
-    (obeys_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
-}
-
-/// The refusal of a page if the budget of pages like it is spent.
-fn unproductive(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
-    let has_budget = gate.has_budget(entry.via, entry.identity.is_some());
-    let judge = || gate.judge_turn(host.key.host(), entry.wire).err();
-    if has_budget { judge() } else { None }
 }

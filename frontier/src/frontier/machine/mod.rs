@@ -10,9 +10,11 @@
 //! - `rate`: requests and bytes a second of the whole crawl.
 //! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host. Seeds and links are taken as texts.
 //! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
+//! - `queue_robots`: a named queue's turn, whose pages go by the robots.txt of their URLs' origins.
 //! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
 //!   of hosts. Hosts that fail are retired, and asked again.
 //! - `reprioritize`: URLs that wait get other priorities; `score_table` has these by name.
+//! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
 //! - `asked`: requests that did not come from here.
 //! - `in_hand`: the two ends of a lease: its host has answered, and its page is complete.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
@@ -41,10 +43,13 @@ mod host_queues;
 mod in_hand;
 mod lend;
 mod options;
+mod queue_robots;
 mod rate;
 pub(crate) mod recrawl;
 mod reprioritize;
 mod robots;
+mod robots_turn;
+mod rulings;
 mod score_table;
 pub(crate) mod statistics;
 #[cfg(test)]
@@ -66,6 +71,7 @@ use crate::gate::{Admitted, Gate, OptionError, Position, Via};
 use host_queues::{FrontTurn, HostQueues};
 use rate::Rate;
 use robots::RobotsCopies;
+use robots_turn::QueueRobots;
 use statistics::Drops;
 
 pub use options::{FrontierError, FrontierOptions, FrontierStatistics};
@@ -124,6 +130,8 @@ pub struct Frontier<J: Journal = Arena> {
     rate: Rate,
     /// What hosts answered lately when they were asked for the robots.txt of others.
     copies: RobotsCopies,
+    /// Named queues that have asked for a robots.txt, and lent no page since.
+    queue_robots: QueueRobots,
     /// Pages that are lent out and to be scheduled again once they are done, with the time.
     again: BTreeMap<Position, Timestamp>,
     drops: Drops,
@@ -182,6 +190,7 @@ impl<J: Journal> Frontier<J> {
             queues,
             rate: Rate::new(options.rate_limits()),
             copies: RobotsCopies::default(),
+            queue_robots: QueueRobots::default(),
             again: BTreeMap::new(),
             drops: Drops::default(),
             lease_timeout: options.lease_timeout,
@@ -223,7 +232,7 @@ impl<J: Journal> Frontier<J> {
             // What a redirect inherits takes the place of what its page had.
             self.gate().fits(&found.metadata)?;
         }
-        let host = self.host_of(&found.url, now)?;
+        let host = self.row(found.queue.as_ref().map_or(found.url.origin(), HostKey::as_str), now)?;
         let priority = self.front_queue(priority)?;
         let entry = Entry { after: self.place_in_queue(host, priority), ..Entry::of(&found, priority) };
         let position = self.commit(&Record::Admitted(entry), Some(host), None)?;
@@ -401,6 +410,7 @@ impl<J: Journal> Frontier<J> {
             image::save(&hosts[id], hosts.usage(id), self.state.back(), &mut image);
             if image == idle.image {
                 self.queues.part(&self.state, id);
+                self.queue_robots.forget(id);
                 self.state.evict(id, &self.politeness);
                 evicted += 1;
             }
@@ -408,17 +418,32 @@ impl<J: Journal> Frontier<J> {
         evicted
     }
 
-    /// The host of a URL. If it was evicted, it is brought back; if it is new, it is added. Only reading an image costs more than a lookup.
-    pub(crate) fn host_of(&mut self, url: &CanonicalUrl, now: Timestamp) -> io::Result<HostId> {
-        let origin = url.origin();
-        if let Some(id) = self.state.look_up(origin) {
-            return Ok(id);
+    /// The row of the host table with this key: an origin's, or a queue's. If it was evicted, it is brought back; if it is new, it is added.
+    /// Only reading an image costs more than a lookup.
+    #[inline]
+    pub(crate) fn row(&mut self, key: &str, now: Timestamp) -> io::Result<HostId> {
+        match self.state.look_up(key) {
+            Some(id) => Ok(id),
+            None => self.bring_in(key, now),
         }
-        let host = match self.journal.host(origin)? {
-            Some(image) => Some(self.state.of_image(image, origin)?),
+    }
+
+    /// The row with this key, if anything is known of it.
+    pub(super) fn known_row(&mut self, key: &str, now: Timestamp) -> io::Result<Option<HostId>> {
+        match self.state.look_up(key) {
+            Some(id) => Ok(Some(id)),
+            None if self.journal.host(key)?.is_some() => self.bring_in(key, now).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A row that is not in memory.
+    fn bring_in(&mut self, key: &str, now: Timestamp) -> io::Result<HostId> {
+        let host = match self.journal.host(key)? {
+            Some(image) => Some(self.state.of_image(image, key)?),
             None => None,
         };
-        let key = url.host_key();
+        let key = HostKey::of_origin(key);
         let twin = self.twin_of(&key, now)?;
         let id = match host {
             Some((mut host, usage)) => {
@@ -461,7 +486,7 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// The same name at the default port of the other scheme; `None` at other ports.
+/// The same name at the default port of the other scheme; `None` at other ports, and for a queue.
 fn twin_origin(key: &HostKey) -> Option<String> {
     let name = key.host();
     match key.as_str().strip_suffix(name)? {

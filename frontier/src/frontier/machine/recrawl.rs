@@ -37,8 +37,9 @@
 
 use std::io;
 
+use super::rulings::judge_again;
 use super::{Frontier, FrontierError};
-use crate::address::{CanonicalUrl, Canonicalizer};
+use crate::address::{Canonicalizer, HostKey};
 use crate::frontier::durable::{Aside, AsideRecord, DueRecord, Entry, Journal, Record};
 use crate::frontier::hosts::{HostId, HostState, Outlook, Patience};
 use crate::frontier::{Href, Lease, Timestamp};
@@ -122,8 +123,8 @@ impl<J: Journal> Frontier<J> {
     pub fn schedule_again(&mut self, lease: &Lease, at: Timestamp) -> Result<Option<Refusal>, FrontierError> {
         self.check_is_out(lease)?;
         let Some(position) = lease.position() else { return Ok(None) };
-        let identity = || lease.identity.clone();
-        let found = |url| Found { depth: lease.depth(), via: lease.via(), identity: identity(), ..Found::seed(url) };
+        let (identity, queue) = (lease.identity.clone(), lease.queue.as_ref().map(|queue| queue.key.clone()));
+        let found = |url| Found { depth: lease.depth(), via: lease.via(), identity, queue, ..Found::seed(url) };
         let url = self.gate().canonicalizer().canonicalize(lease.url());
         // The limits may be lower than when it was admitted.
         let verdict = url.map_err(|error| Refusal::from(&error)).and_then(|url| self.gate().check(&found(url)));
@@ -201,11 +202,10 @@ impl<J: Journal> Frontier<J> {
 
     /// Moves one URL from the schedule to its host's queue. The entry is read for the URL's text: its host may be evicted or new.
     fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
-        let Entry { wire, score, .. } = self.journal.read(position)?;
-        let url = canonicalizer.canonicalize(wire);
-        let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        let host = self.host_of(&url, now)?;
-        self.queue_due((host, url.origin()), (position, score), None, now)
+        let entry = self.journal.read(position)?;
+        let (score, key) = (entry.score, key_of(&entry, canonicalizer)?);
+        let host = self.row(key.as_str(), now)?;
+        self.queue_due((host, key.as_str()), (position, score), None, now)
     }
 
     /// Queues a URL whose time has come, which was asked for again, or which today's rules let pass.
@@ -221,6 +221,17 @@ impl<J: Journal> Frontier<J> {
         self.commit(&Record::Due(DueRecord { host, position, priority, from, after }), Some(id), None)?;
         self.queues.arrived(&mut self.state, id, priority, now);
         Ok(())
+    }
+}
+
+/// The key of the host whose queue a URL waits in, or of the queue that its finder named in that place.
+pub(super) fn key_of(entry: &Entry<'_>, canonicalizer: &Canonicalizer) -> io::Result<HostKey> {
+    match entry.queue {
+        Some(queue) => Ok(HostKey::of_origin(queue)),
+        None => match canonicalizer.canonicalize(entry.wire) {
+            Ok(url) => Ok(url.host_key()),
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+        },
     }
 }
 
@@ -266,6 +277,14 @@ impl<J: Journal> Frontier<J> {
     /// [`Rule`](FrontierError::Rule) if the name is not a host's; [`Storage`](FrontierError::Storage).
     pub fn drop_host(&mut self, host: &str, now: Timestamp) -> Result<(), FrontierError> {
         self.drop_by(DropRule::Host(host.to_owned()), now)
+    }
+
+    /// As [`drop_host`](Self::drop_host), for the [queue](Href::queue) of this name.
+    ///
+    /// # Errors
+    /// [`Rule`](FrontierError::Rule) if it cannot be a queue's name; [`Storage`](FrontierError::Storage).
+    pub fn drop_queue(&mut self, name: &str, now: Timestamp) -> Result<(), FrontierError> {
+        self.drop_by(DropRule::Queue(name.to_owned()), now)
     }
 
     /// Drops by any rule, as [`drop_host`](Self::drop_host) does.
@@ -359,8 +378,9 @@ impl<J: Journal> Frontier<J> {
         let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         for _ in 0..RETURNS {
             let Some((position, from)) = self.state.schedule().first_aside(round) else { break };
-            let Entry { wire, priority, score, via, depth, redirects, .. } = self.journal.read(position)?;
-            let ruled = self.state.gate().judge_again(wire, (via, depth, redirects));
+            let entry = self.journal.read(position)?;
+            let Entry { priority, score, .. } = entry;
+            let ruled = judge_again(self.state.gate(), &entry);
             if let Err(refusal) = ruled
                 && !from.refusal.is_of_host_budget()
             {
@@ -369,16 +389,14 @@ impl<J: Journal> Frontier<J> {
                 self.commit(&Record::Aside(record), None, None)?;
                 continue;
             }
-            let url = canonicalizer.canonicalize(wire);
-            let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            let host = self.host_of(&url, now)?;
-            let from = Some(from);
-            if let Some(refusal) = ruled.err().or_else(|| self.state.budget_refusal(host)) {
-                let record = AsideRecord { host: url.origin(), position, priority, to: Aside { round, refusal }, from };
-                self.commit(&Record::Aside(record), Some(host), None)?;
+            let key = key_of(&entry, &canonicalizer)?;
+            let (id, host, from) = (self.row(key.as_str(), now)?, key.as_str(), Some(from));
+            if let Some(refusal) = ruled.err().or_else(|| self.state.budget_refusal(id)) {
+                let record = AsideRecord { host, position, priority, to: Aside { round, refusal }, from };
+                self.commit(&Record::Aside(record), Some(id), None)?;
                 continue;
             }
-            self.queue_due((host, url.origin()), (position, score), from, now)?;
+            self.queue_due((id, host), (position, score), from, now)?;
         }
         Ok(())
     }
@@ -405,11 +423,11 @@ impl<J: Journal> Frontier<J> {
         // In the order of the disk.
         all.sort_unstable_by_key(|(position, ..)| *position);
         for (position, was, mut spent) in all {
-            let Entry { wire, via, depth, redirects, .. } = self.journal.read(position)?;
-            let verdict = self.state.gate().judge_again(wire, (via, depth, redirects));
+            let entry = self.journal.read(position)?;
+            let verdict = judge_again(self.state.gate(), &entry);
             if self.politeness.has_budgets() && was.is_some() && verdict.is_ok() {
-                let url = self.state.gate().canonicalizer().canonicalize(wire).ok();
-                spent = url.map_or(Ok(None), |url| self.spent_of(&url))?;
+                let key = key_of(&entry, self.state.gate().canonicalizer()).ok();
+                spent = key.map_or(Ok(None), |key| self.spent_of(&key))?;
             }
             match (verdict.err().or(spent), was) {
                 (Some(refusal), None) => *judged.refused.entry(refusal).or_default() += 1,
@@ -420,13 +438,13 @@ impl<J: Journal> Frontier<J> {
         Ok(judged)
     }
 
-    /// The refusal by the budget of a URL's host, if that is spent. An evicted host stays evicted.
-    fn spent_of(&mut self, url: &CanonicalUrl) -> io::Result<Option<Refusal>> {
-        if let Some(id) = self.state.look_up(url.origin()) {
+    /// The refusal by the budget of a host, if that is spent. An evicted host stays evicted.
+    fn spent_of(&mut self, key: &HostKey) -> io::Result<Option<Refusal>> {
+        if let Some(id) = self.state.look_up(key.as_str()) {
             return Ok(self.state.budget_refusal(id));
         }
-        let Some(image) = self.journal.host(url.origin())? else { return Ok(None) };
-        let (host, usage) = self.state.of_image(image, url.origin())?;
+        let Some(image) = self.journal.host(key.as_str())? else { return Ok(None) };
+        let (host, usage) = self.state.of_image(image, key.as_str())?;
         Ok(self.state.spent_of(host.policy, usage).map(|spent| spent.refusal))
     }
 
@@ -445,12 +463,10 @@ impl<J: Journal> Frontier<J> {
         let mut asked = 0;
         while let Some(position) = self.state.schedule().first_parked() {
             let entry = self.journal.read(position)?;
-            let score = entry.score;
-            let url = canonicalizer.canonicalize(entry.wire);
-            let url = url.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            let host = self.host_of(&url, now)?;
+            let (score, key) = (entry.score, key_of(&entry, &canonicalizer)?);
+            let host = self.row(key.as_str(), now)?;
             self.forgive(host, now)?;
-            self.queue_due((host, url.origin()), (position, score), None, now)?;
+            self.queue_due((host, key.as_str()), (position, score), None, now)?;
             asked += 1;
         }
         Ok(asked)

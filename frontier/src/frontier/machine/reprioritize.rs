@@ -19,9 +19,10 @@
 
 use std::io;
 
+use super::recrawl::key_of;
 use super::score_table::ScoreTable;
 use super::{Frontier, FrontierError};
-use crate::address::Fingerprint;
+use crate::address::{Fingerprint, HostKey};
 use crate::frontier::durable::{Entry, Journal, MovedRecord, MovesBuf, Record, ScoresBuf};
 use crate::frontier::hosts::{HostId, QueueOrder};
 use crate::frontier::{Href, Timestamp};
@@ -158,9 +159,10 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The positions of the requests at this URL that wait, in the order in which they were queued; with an [identity](Href::identity), of
-    /// those that have it. For whoever has only a URL, and must say which of several requests is meant.
+    /// those that have it; with a [queue](Href::queue), of those in it. For whoever has only a URL, and must say which of several requests is
+    /// meant.
     ///
-    /// Reads the entry of each URL that waits at its host, and of each that waits for a time, is set aside or was given up: about a
+    /// Reads the entry of each URL that waits in its queue, and of each that waits for a time, is set aside or was given up: about a
     /// microsecond each. No text is kept in memory for it.
     ///
     /// ```
@@ -182,7 +184,8 @@ impl<J: Journal> Frontier<J> {
     pub fn positions_of<'a>(&mut self, href: impl Into<Href<'a>>) -> Result<Vec<Position>, FrontierError> {
         let href = href.into();
         let url = self.gate().canonicalizer().canonicalize(href.text)?;
-        let host = self.state.look_up(url.origin());
+        let queue = href.queue_key();
+        let host = self.state.look_up(queue.as_ref().map_or(url.origin(), HostKey::as_str));
         let wanted = Found::seed(url).said(&href).fingerprint(self.gate().fingerprint_key());
         let mut positions = Vec::new();
         self.read_waiting(host, |position, fingerprint| {
@@ -286,8 +289,8 @@ impl<J: Journal> Frontier<J> {
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(None),
                 Err(error) => return Err(error),
             };
-            let url = canonicalizer.canonicalize(entry.wire).ok();
-            hosts.extend(url.and_then(|url| self.state.look_up(url.origin())));
+            let key = key_of(&entry, &canonicalizer).ok();
+            hosts.extend(key.and_then(|key| self.state.look_up(key.as_str())));
         }
         hosts.sort_unstable();
         hosts.dedup();

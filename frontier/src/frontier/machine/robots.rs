@@ -42,6 +42,7 @@ use std::time::Duration;
 use ahash::AHashMap;
 
 use super::Frontier;
+use super::robots_turn::RobotsTurn;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
 use crate::frontier::hosts::{Host, HostId, HostStatus, RULES_HOLD, Rest, RobotsFile};
@@ -78,13 +79,17 @@ impl<J: Journal> Frontier<J> {
         outcome: Outcome,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
+        if matches!(outcome, Outcome::Released | Outcome::GivenUp) {
+            return Ok(None);
+        }
+        let turn = self.robots_turn(lease, now)?;
         let mut update = self.state.host(lease.host).status.clone();
         let is_own = lease.for_other.is_none() || lease.is_own_robots();
         let answer = match outcome {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
                 update.has_answered = true;
-                let detour = if is_own { self.detour(lease.host, &to) } else { self.hop(1, &to) };
+                let detour = if is_own { self.detour(turn.of, &to) } else { self.hop(1, &to) };
                 detour.map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
             Outcome::Failed(trouble) => RobotsNews::Failed(Setback::failed(trouble)),
@@ -104,8 +109,8 @@ impl<J: Journal> Frontier<J> {
         let is_failure = matches!(answer, RobotsNews::Failed(_));
         let stale_at = now + self.politeness.robots_ttl;
         let completion = match answer {
-            RobotsNews::Failed(setback) if is_own => self.robots_failed(lease.host, update, setback, true, now),
-            answer if is_own => self.learn(lease.host, update, answer, (stale_at, true), now),
+            RobotsNews::Failed(setback) if is_own => self.robots_failed(turn, update, setback, true, now),
+            answer if is_own => self.learn(turn, update, answer, (stale_at, true), now),
             answer => self.asked_for_others(lease, update, &answer, now),
         }?;
         let due = self.state.host(lease.host).status.due;
@@ -132,7 +137,7 @@ impl<J: Journal> Frontier<J> {
         } else {
             false
         };
-        self.note_robots(lease.host, update, None, (true, is_retry))?;
+        self.note_robots(RobotsTurn::own(lease.host), update, None, (true, is_retry))?;
         Ok((!is_retry).then_some(Completion::Done))
     }
 
@@ -143,7 +148,7 @@ impl<J: Journal> Frontier<J> {
     /// `was_asked` is true if the host itself sent it.
     pub(super) fn learn(
         &mut self,
-        id: HostId,
+        turn: RobotsTurn,
         mut update: HostStatus,
         answer: RobotsNews,
         (stale_at, was_asked): (Timestamp, bool),
@@ -152,8 +157,8 @@ impl<J: Journal> Frontier<J> {
         if !matches!(answer, RobotsNews::Moved(..)) {
             update.recover();
         }
-        let host = self.state.host(id);
-        let mut delay = host.delay(&self.politeness);
+        let host = self.state.host(turn.by);
+        let mut delay = self.delay_of(turn);
         let mut parsed = None;
         let lines;
         let record = match answer {
@@ -178,12 +183,12 @@ impl<J: Journal> Frontier<J> {
         };
         // Others may have asked it meanwhile.
         update.due = update.due.max(now + delay);
-        self.note_robots(id, update, Some(record), (was_asked, false))?;
+        self.note_robots(turn, update, Some(record), (was_asked, false))?;
         if let Some((robots, validators)) = parsed {
-            self.state.cache_rules(id, robots, validators);
+            self.state.cache_rules(turn.of, robots, validators);
             self.state.drop_rules(self.politeness.robots_memory);
         }
-        let is_known = matches!(self.state.host(id).robots, RobotsFile::Known { .. });
+        let is_known = matches!(self.state.host(turn.of).robots, RobotsFile::Known { .. });
         Ok(is_known.then_some(Completion::Done))
     }
 
@@ -194,14 +199,14 @@ impl<J: Journal> Frontier<J> {
     /// without a robots.txt no page of it goes out. `was_asked` is true if the host itself failed, not another host that has its file.
     pub(super) fn robots_failed(
         &mut self,
-        id: HostId,
+        turn: RobotsTurn,
         mut update: HostStatus,
         setback: Setback,
         was_asked: bool,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let host = self.state.host(id);
-        let known = host.robots.known();
+        let host = self.state.host(turn.by);
+        let known = self.state.host(turn.of).robots.known();
         let good_until = known.and_then(RobotsFile::rules).map(|rules| rules.good_until);
         let holds = known.is_some() && good_until.is_none_or(|until| now < until);
         // The pages break, and so does this: the host as a whole fails.
@@ -215,7 +220,7 @@ impl<J: Journal> Frontier<J> {
             Setback { blame: Blame::Host, trouble: Trouble::new(failure, &words), ..setback }
         };
         let politeness_table = &self.politeness;
-        let delay = if holds { host.delay(politeness_table) } else { host.delay_by(politeness_table, Duration::ZERO) };
+        let delay = if holds { self.delay_of(turn) } else { host.delay_by(politeness_table, Duration::ZERO) };
         if holds && !is_down && !is_broken {
             // The host answers, and its pages may be asked for.
             let asked = setback.retry_after.unwrap_or_default().min(self.politeness.max_retry_after);
@@ -224,28 +229,48 @@ impl<J: Journal> Frontier<J> {
             let rest = Rest { over: update.due.max(now + delay), is_late: false };
             update.set_back(&setback, host.status.failures == 0, rest, &self.politeness, now);
         }
-        if holds && !update.is_retired() {
+        // A host that is retired loses its rules; the rules of an origin stay with it.
+        if holds && (!update.is_retired() || turn.by != turn.of) {
             let stale_at = now + self.politeness.max_backoff;
             let renewed = RobotsRecord::Renewed { stale_at, good_until: good_until.unwrap_or(stale_at) };
-            self.note_robots(id, update, Some(renewed), (was_asked, false))?;
+            self.note_robots(turn, update, Some(renewed), (was_asked, false))?;
         } else {
-            self.note_robots(id, update, (!holds).then_some(RobotsRecord::Unknown), (was_asked, true))?;
+            self.note_robots(turn, update, (!holds).then_some(RobotsRecord::Unknown), (was_asked, true))?;
         }
         Ok(None)
     }
 
+    /// The rest after a robots.txt that has not changed what is known: with the Crawl-delay of the rules in force.
+    fn delay_of(&self, turn: RobotsTurn) -> Duration {
+        let rules = self.state.host(turn.of).robots.rules();
+        self.state.host(turn.by).delay_by(&self.politeness, rules.map_or(Duration::ZERO, |rules| rules.crawl_delay))
+    }
+
     /// Writes the host's status, and what is known of its robots.txt if that has changed, as one record: after a crash both are there, or
     /// neither. `is_retry` says that the file will be asked for again, which is counted.
+    ///
+    /// For a named queue these are two records, first that of the file: after a crash between them the file is known, and the queue only rests
+    /// as after any other crash.
     fn note_robots(
         &mut self,
-        id: HostId,
+        turn: RobotsTurn,
         update: HostStatus,
-        robots: Option<RobotsRecord<'_>>,
+        mut robots: Option<RobotsRecord<'_>>,
         (was_asked, is_retry): (bool, bool),
     ) -> io::Result<()> {
-        let key = self.state.host(id).key.clone();
+        if turn.by != turn.of
+            && let Some(news) = robots.take()
+        {
+            let Host { key, status, .. } = self.state.host(turn.of);
+            let (key, status) = (key.clone(), status.clone());
+            let host = key.as_str();
+            let file = HostRecord { host, status, robots: Some(news), was_asked: false, is_retry: false };
+            self.commit(&Record::Host(file), Some(turn.of), None)?;
+            self.queue_robots.note(turn);
+        }
+        let key = self.state.host(turn.by).key.clone();
         let record = Record::Host(HostRecord { host: key.as_str(), status: update, robots, was_asked, is_retry });
-        self.commit(&record, Some(id), None).map(drop)
+        self.commit(&record, Some(turn.by), None).map(drop)
     }
 
     /// The next hop of a host's robots.txt. `None` if the target is no URL or the hops are too many: the file then counts as missing, which
@@ -309,30 +334,30 @@ impl<J: Journal> Frontier<J> {
     ///
     /// # Errors
     /// If the journal cannot be read or written. The host is as it was.
-    pub(super) fn goes_elsewhere(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<bool> {
-        let host = self.state.host(id);
+    pub(super) fn goes_elsewhere(&mut self, turn: RobotsTurn, priority: u8, now: Timestamp) -> io::Result<bool> {
+        let host = self.state.host(turn.of);
         let RobotsFile::Moved(detour) = &host.robots else { return Ok(false) };
         let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&detour.url) else {
             return Ok(false);
         };
-        let is_parted = self.state.policy(id).one_server == Some(false);
+        let is_parted = self.state.policy(turn.of).one_server == Some(false);
         if is_its_own(host, &url, is_parted) {
             return Ok(false);
         }
         if self.gate().blocklist().is_some_and(|list| list.blocks(&url)) {
-            self.take_copy(id, SharedRobots::Missing, now, now)?;
+            self.take_copy(turn, SharedRobots::Missing, now, now)?;
             return Ok(true);
         }
         if let Some((answer, at)) = self.copies.get(url.wire(), now) {
-            self.take_copy(id, answer, at, now)?;
+            self.take_copy(turn, answer, at, now)?;
             return Ok(true);
         }
-        let server = self.host_of(&url, now)?;
+        let server = self.row(url.origin(), now)?;
         if let Some((answer, at)) = self.own_copy(server, &url, now)? {
-            self.take_copy(id, answer, at, now)?;
+            self.take_copy(turn, answer, at, now)?;
             return Ok(true);
         }
-        self.queues.wait_for(&mut self.state, (id, priority), server, url.wire(), now);
+        self.queues.wait_for(&mut self.state, (turn.by, priority), server, url.wire(), now);
         Ok(true)
     }
 
@@ -355,21 +380,20 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// A host takes another host's answer as its robots.txt, or as the failure to get it. The host itself was not asked.
-    fn take_copy(&mut self, id: HostId, answer: SharedRobots, at: Timestamp, now: Timestamp) -> io::Result<()> {
-        let host = self.state.host(id);
-        let update = host.status.clone();
+    fn take_copy(&mut self, turn: RobotsTurn, answer: SharedRobots, at: Timestamp, now: Timestamp) -> io::Result<()> {
+        let update = self.state.host(turn.by).status.clone();
         let answer = match answer {
             SharedRobots::Failed(setback) => {
-                return self.robots_failed(id, update, (*setback).clone(), false, now).map(drop);
+                return self.robots_failed(turn, update, (*setback).clone(), false, now).map(drop);
             }
             SharedRobots::Rules(lines) => RobotsNews::Rules(lines.to_vec(), None),
             SharedRobots::Missing => RobotsNews::Missing,
             SharedRobots::Moved(to) => {
-                self.detour(id, &to).map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
+                self.detour(turn.of, &to).map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
         };
         let stale_at = at + self.politeness.robots_ttl;
-        self.learn(id, update, answer, (stale_at, false), now).map(drop)
+        self.learn(turn, update, answer, (stale_at, false), now).map(drop)
     }
 
     /// The lease of a host whose turn has come and from which others wait for a robots.txt; `None` if it is retired.

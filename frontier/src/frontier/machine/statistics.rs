@@ -24,7 +24,7 @@ use crate::bytes::varint;
 use crate::frontier::durable::{Counts, Journal, read_wire};
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostList, HostStatistics, QueueStatistics, ServerAddress, Usage};
-use crate::frontier::{StateChunk, Timestamp};
+use crate::frontier::{Href, StateChunk, Timestamp};
 use crate::gate::{Position, Refusal};
 
 /// Only the numbers: all fields would fill a line for each byte of the queues.
@@ -59,7 +59,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// What each queue in memory waits for: when its host is due, how many of its URLs wait, and how it fails. Hosts with nothing queued may
+    /// What each queue in memory waits for, a host's or a [named](Href::queue) one: when it is due, how many of its URLs wait, and how it fails. Hosts with nothing queued may
     /// have been evicted. O(hosts): a million take about 80 ms, so it may be asked each second.
     ///
     /// ```
@@ -79,7 +79,7 @@ impl<J: Journal> Frontier<J> {
         self.state.hosts().iter().map(move |host| (&host.key, of(host)))
     }
 
-    /// What the queue of one host waits for; `None` if nothing is known of it. O(1): a lookup, about a microsecond, or if the host was
+    /// What the queue of one host waits for, or one [by name](HostKey::of_queue); `None` if nothing is known of it. O(1): a lookup, about a microsecond, or if the host was
     /// evicted, the reading of its image.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// [`Storage`](FrontierError::Storage), if robots rules have to be read from it.
     pub fn explain(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<Explanation, FrontierError> {
-        self.explain_request(url, None, now)
+        self.explain_own(url, (None, None), now)
     }
 
     /// As [`explain`](Self::explain), for the request at this URL that has this identity.
@@ -210,17 +210,32 @@ impl<J: Journal> Frontier<J> {
         identity: Identity<'_>,
         now: Timestamp,
     ) -> Result<Explanation, FrontierError> {
-        self.explain_request(url, Some(identity.to_buf()), now)
+        self.explain_own(url, (Some(identity.to_buf()), None), now)
     }
 
-    fn explain_request(
+    /// As [`explain`](Self::explain), for a request with all that its finder says of it: its [identity](Href::identity) and its
+    /// [queue](Href::queue), whose clock, failures and rules count.
+    ///
+    /// # Errors
+    /// As [`explain`](Self::explain), and [`Address`](FrontierError::Address).
+    pub fn explain_request<'a>(
+        &mut self,
+        href: impl Into<Href<'a>>,
+        now: Timestamp,
+    ) -> Result<Explanation, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        self.explain_own(&url, (href.identity.map(Identity::to_buf), href.queue_key()), now)
+    }
+
+    fn explain_own(
         &mut self,
         url: &CanonicalUrl,
-        identity: Option<IdentityBuf>,
+        own: (Option<IdentityBuf>, Option<HostKey>),
         now: Timestamp,
     ) -> Result<Explanation, FrontierError> {
         let inquiry = Inquiry { state: &self.state, rate_groups: Some(self.queues.rate_groups()), addresses: &[] };
-        Ok(inquiry.explain(&mut self.journal, url, identity, History::Unasked, now)?)
+        Ok(inquiry.explain(&mut self.journal, url, own, History::Unasked, now)?)
     }
 }
 

@@ -34,9 +34,10 @@ use std::io;
 use std::time::Duration;
 
 use super::{Frontier, FrontierError};
+use crate::address::HostKey;
 use crate::frontier::durable::{HostRecord, Journal, LentRecord, Receipts, Record, Settled, read_wire};
 use crate::frontier::hosts::{HostCost, HostId};
-use crate::frontier::lease::Texts;
+use crate::frontier::lease::{LeaseQueue, Texts};
 use crate::frontier::queues::Queued;
 use crate::frontier::state::{LeaseAnswer, OutLease};
 use crate::frontier::{Completion, Failure, Lease, LeaseToken, Outcome, Reply, Timestamp, Trouble};
@@ -189,9 +190,10 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn begin_token(&mut self, lease: &mut Lease, timeout: Duration) -> io::Result<()> {
         let token = self.state.leases().next_token(lease.lent_at);
         let page = lease.position;
-        let texts = if page.is_some() { None } else { Some((lease.origin(), lease.url())) };
+        let texts = if page.is_some() { None } else { Some((lease.host_key(), lease.url())) };
         let (host, url) = texts.unwrap_or_default();
-        let for_other = lease.for_other().unwrap_or_default();
+        let of_queue = lease.queue.as_ref().map(|_| lease.origin()).filter(|_| page.is_none());
+        let for_other = of_queue.or(lease.for_other()).unwrap_or_default();
         let attempt = if page.is_some() { 0 } else { lease.attempt };
         let lent =
             LentRecord { token, deadline: deadline(lease.lent_at, timeout), page, host, for_other, url, attempt };
@@ -219,9 +221,8 @@ impl<J: Journal> Frontier<J> {
         if let Some(position) = out.page.position() {
             let queued = Queued { position, priority: out.page.priority() };
             let entry = self.journal.read(position)?;
-            let (origin, referrer) = (self.state.host(out.host).key.as_str(), entry.referrer);
-            let score = self.state.back().priorities().of(queued.priority);
-            lease.fill((queued, score), &entry, origin, self.state.back().tries(position));
+            let referrer = entry.referrer;
+            self.state.fill(&mut lease, queued, &entry);
             if let Some(referrer) = referrer
                 && let Some(referrer) = read_wire(&mut self.journal, referrer)?
             {
@@ -249,9 +250,17 @@ impl<J: Journal> Frontier<J> {
     fn fill_robots(&self, lease: &mut Lease, priority: u8) {
         let host = self.state.host(lease.host);
         let Some(out) = self.state.leases().robots(host.key.as_str()) else { return };
-        lease.texts = Texts::new(&out.url, host.key.as_str());
         lease.attempt = out.attempt;
         lease.priority = priority;
+        if host.key.queue().is_some() {
+            // It waits for itself, and the file is that of an origin.
+            lease.texts = Texts::new(&out.url, &out.for_other);
+            let of = self.state.hosts().find(&out.for_other).map(|of| self.state.host(of));
+            lease.validators = of.and_then(|of| of.robots.rules()?.validators.clone());
+            lease.queue = Some(Box::new(LeaseQueue { key: host.key.clone(), crawl_delay: Duration::ZERO }));
+            return;
+        }
+        lease.texts = Texts::new(&out.url, host.key.as_str());
         if out.for_other.is_empty() {
             lease.validators = host.robots.rules().and_then(|rules| rules.validators.clone());
         } else {
@@ -318,7 +327,7 @@ impl<J: Journal> Frontier<J> {
         };
         let attempts = (lease.attempt - 1 - lease.earlier).saturating_add(u8::from(self.counts_expired));
         let settled = Settled {
-            host: lease.origin(),
+            host: lease.host_key(),
             status,
             position,
             priority: lease.priority,
@@ -342,7 +351,7 @@ impl<J: Journal> Frontier<J> {
         let host = self.state.host(lease.host);
         let mut status = host.status.clone();
         status.due = status.due.max(now + host.delay(&self.politeness));
-        let record = HostRecord { host: lease.origin(), status, robots: None, was_asked: true, is_retry: true };
+        let record = HostRecord { host: lease.host_key(), status, robots: None, was_asked: true, is_retry: true };
         self.commit(&Record::Host(record), Some(lease.host), None).map(drop)
     }
 
@@ -394,15 +403,16 @@ impl<J: Journal> Frontier<J> {
         page: Option<Position>,
         now: Timestamp,
     ) -> io::Result<Option<(HostId, u8)>> {
-        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         let Some(position) = page else {
             let robots = self.state.leases().all_robots().find(|(_, robots)| robots.token == token);
-            let url = robots.and_then(|(host, _)| canonicalizer.canonicalize(&format!("{host}/")).ok());
-            return url.map(|url| Ok((self.host_of(&url, now)?, 0))).transpose();
+            let key = robots.map(|(host, _)| HostKey::of_origin(host));
+            return key.map(|key| Ok((self.row(key.as_str(), now)?, 0))).transpose();
         };
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
         let entry = self.journal.read(position)?;
         let Ok(url) = canonicalizer.canonicalize(entry.wire) else { return Ok(None) };
-        let host = self.host_of(&url, now)?;
+        let queue = entry.queue.map(HostKey::of_origin);
+        let host = self.row(queue.as_ref().map_or(url.origin(), HostKey::as_str), now)?;
         let queued = self.state.back().find(&self.state.host(host).queue, position);
         Ok(queued.map(|queued| (host, queued.priority)))
     }

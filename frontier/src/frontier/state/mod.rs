@@ -55,7 +55,7 @@ mod save;
 
 use std::sync::Arc;
 
-use crate::address::{Fingerprint, host_of};
+use crate::address::Fingerprint;
 use crate::frontier::Validators;
 use crate::frontier::durable::{Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled};
 use crate::frontier::hosts::{
@@ -274,13 +274,13 @@ impl State {
     /// A checkpoint saves counts, schedule and host at separate positions, so it is checked for each of the three whether the record is new
     /// to it.
     fn settled(&mut self, settled: &Settled<'_>, again: Option<&Entry<'_>>, change: &Change<'_>) {
-        let Settled { position, priority, attempts, done, receipts, yielded, cost, .. } = *settled;
+        let Settled { position, priority, attempts, done, receipts, cost, .. } = *settled;
         let moved = again.is_some_and(|entry| entry.not_before.is_none());
         if change.fresh.counts {
             self.count.completed += u64::from(done);
             self.count.retries += u64::from(!done && !moved);
             self.count.output = receipts.first().map_or(self.count.output, |receipt| receipt.end);
-            let _ = yielded.map(|yielded| self.gate.budgets().note(host_of(settled.host), &yielded));
+            let _ = settled.yielded_at().map(|(yielded, at)| self.gate.budgets().note(at, &yielded));
             if let Some(token) = change.token {
                 let waits = again.and_then(|entry| entry.not_before);
                 let answer =

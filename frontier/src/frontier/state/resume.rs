@@ -34,7 +34,7 @@ use ahash::AHashMap;
 use super::restore::{Again, Done, Lost, LostPage};
 use super::save::SavedAt;
 use super::{Change, LeaseTable, PendingParts, State};
-use crate::address::{CanonicalUrl, Canonicalizer, HostKey, IdentityBuf, host_of};
+use crate::address::{CanonicalUrl, Canonicalizer, HostKey, IdentityBuf};
 use crate::frontier::durable::{
     BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
@@ -312,13 +312,13 @@ impl Resume {
         &mut self,
         journal: &mut impl Journal,
         url: &CanonicalUrl,
-        identity: Option<IdentityBuf>,
+        own: (Option<IdentityBuf>, Option<HostKey>),
         history: History,
         now: Timestamp,
     ) -> io::Result<Explanation> {
         self.lost.queue_all(&mut self.state);
         Inquiry { state: &self.state, rate_groups: None, addresses: &self.addresses }
-            .explain(journal, url, identity, history, now)
+            .explain(journal, url, own, history, now)
     }
 
     /// The frontier over its journal.
@@ -386,7 +386,7 @@ impl Resume {
         let Ok(url) = self.canonicalizer.canonicalize(entry.wire) else { return Ok(()) };
         let host = match entry.not_before {
             Some(_) => None,
-            None => Some(self.host_or_new(url.origin(), evicted)?),
+            None => Some(self.host_or_new(entry.queue.unwrap_or(url.origin()), evicted)?),
         };
         let (remember, fresh) = self.schedules(at, &url, entry);
         self.apply(at, &Record::Admitted(*entry), host, remember, fresh);
@@ -437,8 +437,8 @@ impl Resume {
         };
         let is_there = !fresh.counts || receipts.is_empty() || has(receipts);
         // The contents were saved before the counts. Adding to them what they already have does no harm.
-        if let Some(yielded) = settled.yielded.as_ref().filter(|_| is_there) {
-            self.state.gate().budgets().remember(host_of(settled.host), yielded);
+        if let Some((yielded, at)) = settled.yielded_at().filter(|_| is_there) {
+            self.state.gate().budgets().remember(at, &yielded);
         }
         let new_to = host.filter(|&host| !self.pieces.has_host(host, at));
         let queued = Queued { position, priority };

@@ -22,14 +22,13 @@
 //!           8  payload   length bytes
 //!
 //! kind 1, admitted; its numbers are varints (LEB128):
-//!           0  flags     u8: bits 0, 1 and 7 how it was found (as `durable/entry.rs` has it), bit 2 there is a referrer,
-//!                        bit 3 it replaces an entry, bit 4 it was scheduled, bit 5 it was tried before,
-//!                        bit 6 there is metadata
+//!           0  flags     u8: bits 0 to 2 how it was found (as `durable/entry.rs` has it), bit 3 there is a referrer,
+//!                        bit 4 it replaces an entry, bit 5 it was scheduled, bit 6 it was tried before, bit 7 there are more flags
 //!           1  priority  u8, the front queue
 //!           2  redirects u8
-//!              more      u8, only if bits 0, 1 and 7 are all set: bits 0 to 2 how it was found, bit 3 there is an identity,
-//!                        bits 4 and 5 the seen test, 0 asked, 1 only told, 2 neither; bit 6 its place in the queue is given,
-//!                        bit 7 its priority is not the number of its front queue
+//!              more      u8, only if bit 7 is set: bit 0 there is metadata, bit 1 an identity, bit 2 a queue of its own; bits 3 and 4
+//!                        the seen test, 0 asked, 1 only told, 2 neither; bit 5 its place in the queue is given, bit 6 its priority is
+//!                        not the number of its front queue
 //!              depth
 //!              referrer  the step from the frame's position to it, back or forth; only if there is one
 //!              replaced  likewise
@@ -37,11 +36,13 @@
 //!              attempts  used up before; only if it was tried
 //!              length    of the metadata; only if there is any
 //!              length    of the identity, 1 to 64; only if there is one
+//!              length    of the queue's key, 2 to 65; only if it has a queue of its own
 //!              after     how many URLs of its priority it was queued after; only if its place is given
-//!              score     the step from the number of its front queue to its priority; only if bit 7 is set
+//!              score     the step from the number of its front queue to its priority; only if it is another
 //!              length    of the wire URL
 //!              metadata  its bytes
 //!              identity  its bytes
+//!              queue     its key, `@name`, UTF-8
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
@@ -59,7 +60,7 @@
 //!              receipts  only if there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
 //!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
 //!              yielded   only if bit 4 is set: 18 to 92 bytes, as `record_parts` draws them
-//!              host      the rest, UTF-8: scheme, name, port
+//!              host      the rest, UTF-8: scheme, name, port; of a queue that an embedder named, `@` and its name
 //!
 //! kind 3, something was learned about a host:
 //!           0  flags     u8, bits 0 and 1 as above, bit 2 it was asked, bit 3 it is asked for robots.txt again

@@ -322,8 +322,8 @@ fn write_settled(settled: &Settled<'_>, to: &mut Vec<u8>) {
         to.extend(length.to_le_bytes());
         to.extend_from_slice(receipts.to_bytes());
     }
-    if let Some(yielded) = yielded {
-        write_yielded(yielded, to);
+    if let Some((yielded, at)) = yielded {
+        write_yielded(yielded, at, to);
     }
     to.extend_from_slice(host.as_bytes());
 }
@@ -509,6 +509,7 @@ mod tests {
         records.push(Record::Admitted(own));
         let identity = Identity::new(&[0xff; 64]).ok();
         records.push(Record::Admitted(Entry { identity, ..own }));
+        records.push(Record::Admitted(Entry { identity, queue: Some("@a b"), after: Some(7), score: -1 << 40, ..own }));
         for (via, seen_test) in [(Via::Feed, SeenTest::Told), (Via::Sitemap, SeenTest::Skipped)] {
             records.push(Record::Admitted(Entry { via, seen_test, ..scheduled }));
             records.push(Record::Admitted(Entry { via, identity, seen_test, ..entry }));
@@ -581,7 +582,7 @@ mod tests {
                 );
             }
             if kind == 1 || kind == 3 {
-                payload[0] |= 0x80;
+                payload[0] |= if kind == 1 { 7 } else { 0x80 };
                 assert_eq!(reason(kind, &payload), "unknown flags");
             }
         }

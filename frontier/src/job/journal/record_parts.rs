@@ -13,7 +13,8 @@
 //!           bit 3 its URL has an id, bit 4 a page is known whose URL differs only in the id, bit 5 there is a content,
 //!           bit 6 it has words, bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of
 //!           names, 2 further, 3 further and it led to something new), bit 10 it is a copy,
-//!           bit 11 it leads only to new hosts of its domain, bit 12 its URL has an id and it says much under its title
+//!           bit 11 it leads only to new hosts of its domain, bit 12 its URL has an id and it says much under its title,
+//!           bit 13 its host is named, since the record is of a queue
 //! shape     u64
 //! section   u64
 //! session   u64, the URL without its ids; only if it has some
@@ -24,6 +25,7 @@
 //!           time, 3 again), bit 2 its links have one new id; only with bit 12
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! copied    u64 for its place, u64 for those beside it, u8 which copy of its place it is, 1 to 4; only with bit 10
+//! host      u8, the length of its name; the name; only with bit 13
 //! ```
 
 use std::time::Duration;
@@ -177,14 +179,15 @@ const COMBINED: u16 = 8;
 const HAS_COPIED: u16 = 1 << 10;
 const RELAYS: u16 = 1 << 11;
 const HAS_SAID: u16 = 1 << 12;
+const HAS_HOST: u16 = 1 << 13;
 /// How many bits of the flags have a meaning.
-const FLAGS: u32 = 13;
+const FLAGS: u32 = 14;
 const FIRST: u16 = 1;
 const FURTHER: u16 = 2;
 const LEADS: u16 = 3;
 
-/// Appends what a page yielded.
-pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
+/// Appends what a page yielded, and the name of its host unless that is empty.
+pub(super) fn write_yielded(yielded: &PageYield, host: &str, to: &mut Vec<u8>) {
     let PageYield { what, opened_host, shape, section, session, mirrored, copied, content, combined, relays } =
         *yielded;
     let words = content.and_then(|content| content.words);
@@ -203,7 +206,8 @@ pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
         | flag(mirrored.is_some(), HAS_MIRRORED)
         | flag(copied.is_some(), HAS_COPIED)
         | flag(said.is_some(), HAS_SAID)
-        | flag(relays, RELAYS);
+        | flag(relays, RELAYS)
+        | flag(!host.is_empty(), HAS_HOST);
     let (combination, path, set) = match combined {
         None => (0, None, None),
         Some(Combined::First { path, set }) => (FIRST, Some(path), Some(set)),
@@ -226,13 +230,19 @@ pub(super) fn write_yielded(yielded: &PageYield, to: &mut Vec<u8>) {
         to.extend([set, beside].map(|print| print.bits().to_le_bytes()).as_flattened());
         to.push(nth);
     }
+    if !host.is_empty() {
+        // The length fits: a host's name has at most 253 bytes.
+        let length = u8::try_from(host.len()).unwrap_or(u8::MAX);
+        to.push(length);
+        to.extend_from_slice(&host.as_bytes()[..length.into()]);
+    }
 }
 
 /// Reads what [`write_yielded`] wrote.
 ///
 /// # Errors
 /// If the bytes end too early, or a flag is not known.
-pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<PageYield, &'static str> {
+pub(super) fn read_yielded<'a>(fields: &mut Fields<'a>) -> Result<(PageYield, &'a str), &'static str> {
     let flags = fields.u16()?;
     let has = |flag| flags & flag != 0;
     if (has(IS_KNOWN) || has(HAS_SAID)) && !has(HAS_SESSION)
@@ -276,7 +286,8 @@ pub(super) fn read_yielded(fields: &mut Fields<'_>) -> Result<PageYield, &'stati
     }
     yielded.mirrored = if has(HAS_MIRRORED) { Some(read_mirrored(fields)?) } else { None };
     yielded.copied = if has(HAS_COPIED) { Some(read_copied(fields)?) } else { None };
-    Ok(yielded)
+    let length = if has(HAS_HOST) { fields.u8()? } else { 0 };
+    Ok((yielded, fields.text(length.into())?))
 }
 
 fn read_said(fields: &mut Fields<'_>) -> Result<Said, &'static str> {
@@ -353,12 +364,14 @@ mod tests {
                 ..nothing
             },
         ] {
-            let mut bytes = Vec::new();
-            write_yielded(&yielded, &mut bytes);
-            let mut fields = Fields::of(&bytes);
-            assert_eq!(read_yielded(&mut fields), Ok(yielded));
-            assert_eq!(fields.end(), Ok(()));
-            (0..bytes.len()).for_each(|length| assert!(read_yielded(&mut Fields::of(&bytes[..length])).is_err()));
+            for host in ["", "h.example"] {
+                let mut bytes = Vec::new();
+                write_yielded(&yielded, host, &mut bytes);
+                let mut fields = Fields::of(&bytes);
+                assert_eq!(read_yielded(&mut fields), Ok((yielded, host)));
+                assert_eq!(fields.end(), Ok(()));
+                (0..bytes.len()).for_each(|length| assert!(read_yielded(&mut Fields::of(&bytes[..length])).is_err()));
+            }
         }
         assert_eq!(read_yielded(&mut Fields::of(&[0x40; 50])), Err("unknown flags"));
         assert_eq!(read_yielded(&mut Fields::of(&[0, 0x10, 0])), Err("unknown flags"));

@@ -187,7 +187,8 @@ impl Findings {
                 let own = self.survey.own.get(&position);
                 let identity = own.and_then(|own| own.identity.as_ref()).map(IdentityBuf::borrow);
                 let seen_test = own.map_or(SeenTest::Asked, |own| own.seen_test);
-                let entry = Entry { identity, seen_test, ..entry(&line) };
+                let queue = own.and_then(|own| own.queue.as_deref());
+                let entry = Entry { identity, seen_test, queue, ..entry(&line) };
                 let page = page.or_else(|| fingerprint(&self.canonicalizer, entry.wire)).unwrap_or_default();
                 self.done(journal, placed, (page, entry), receipts.list(), line.cost()).map_err(io::Error::from)?;
             }
@@ -267,7 +268,7 @@ impl Findings {
         placed.insert(page, position);
         let status = HostStatus { has_answered: true, ..HostStatus::default() };
         let settled = Settled {
-            host: url.origin(),
+            host: entry.queue.unwrap_or(url.origin()),
             status,
             position,
             priority: entry.priority,

@@ -275,6 +275,8 @@ pub(super) struct Known {
 pub(super) struct Own {
     pub(super) identity: Option<IdentityBuf>,
     pub(super) seen_test: SeenTest,
+    /// The key of its queue.
+    pub(super) queue: Option<Box<str>>,
     /// The fingerprint of its URL's key.
     url: u64,
 }
@@ -444,9 +446,10 @@ impl Surveying<'_> {
             let fingerprint = page_of(&url, position, entry);
             self.survey.known.push(Known { position, fingerprint, state: PageState::Waits });
             let (identity, seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
-            if identity.is_some() || seen_test != SeenTest::Asked {
+            let queue = entry.queue.map(Into::into);
+            if identity.is_some() || seen_test != SeenTest::Asked || queue.is_some() {
                 let url = url.fingerprint(FingerprintKey::from_u64(0)).bits();
-                self.survey.own.insert(position, Own { identity, seen_test, url });
+                self.survey.own.insert(position, Own { identity, seen_test, queue, url });
             }
         }
     }

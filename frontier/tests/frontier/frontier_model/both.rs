@@ -12,8 +12,8 @@ use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, Via};
 
 use super::complete::respelled;
 use super::{
-    Answer, Both, Budget, DROPS, End, HOSTS, ManyOf, Model, Own, Page, ROOM, STRICT, STRICT_AND_SLOW, Url, host_of,
-    origin, page_of,
+    Answer, Both, Budget, DROPS, End, ManyOf, Model, Own, Page, ROOM, ROWS, STRICT, STRICT_AND_SLOW, Url, host_of, key,
+    key_of, origin, page_of, row_and_host,
 };
 
 impl Both {
@@ -25,27 +25,31 @@ impl Both {
     }
 
     /// The next page: its URL, and which it is.
-    fn page(&mut self, host: usize, is_disallowed: bool, own: Own) -> (String, Page) {
+    fn page(&mut self, (row, at): (usize, usize), is_disallowed: bool, own: Own) -> (String, Page) {
         self.submitted += 1;
         let folder = if is_disallowed { "no" } else { "yes" };
-        let folder = format!("{}/{folder}", origin(host));
+        let folder = format!("{}/{folder}", origin(at));
         let (text, identity) = match own {
             Own::Nothing => (format!("{folder}/{}", self.submitted), None),
             Own::Identity(identity, _) => (format!("{folder}/api"), Some(identity)),
             Own::Url(_) => (format!("{folder}/api"), None),
         };
         let page = Page { number: self.submitted, identity };
-        self.pages.push((text.clone(), page));
+        self.pages.push((text.clone(), page, row));
         (text, page)
     }
 
-    pub(super) fn schedule(&mut self, host: usize, ahead: u64, is_disallowed: bool) {
-        let (text, page) = self.page(host, is_disallowed, Own::Nothing);
+    pub(super) fn schedule(&mut self, place: usize, ahead: u64, is_disallowed: bool) {
+        let (host, at_host) = row_and_host(place);
+        let (text, page) = self.page((host, at_host), is_disallowed, Own::Nothing);
         let at = self.now + Duration::from_millis(ahead);
-        let url = Url { host, page, priority: 0, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
+        let url = Url { host, at: at_host, page, priority: 0, order: 0, text, attempts: 0, earlier: 0, redirects: 0 };
         let refusal = self.model.is_refused(&url).then_some(Refusal::Dropped);
         let number = page.number.to_le_bytes();
-        let href = Href::from(&url.text).metadata(&number).unwrap();
+        let mut href = Href::from(&url.text).metadata(&number).unwrap();
+        if let Some(queue) = key(host).strip_prefix('@') {
+            href = href.queue(queue).unwrap();
+        }
         assert_eq!(self.frontier.schedule(href, at).unwrap(), refusal);
         if refusal.is_none() {
             self.model.schedule(url, at);
@@ -86,12 +90,13 @@ impl Both {
     /// The next page, as it is found.
     fn found(
         &mut self,
-        host: usize,
+        place: usize,
         (depth, priority): (u32, Option<i64>),
         is_disallowed: bool,
         own: Own,
     ) -> (Found, Url) {
-        let (text, page) = self.page(host, is_disallowed, own);
+        let (host, at) = row_and_host(place);
+        let (text, page) = self.page((host, at), is_disallowed, own);
         let url = self.frontier.gate().canonicalizer().canonicalize(&text).unwrap();
         let mut found = Found::seed(url).with_metadata(&page.number.to_le_bytes()).unwrap();
         (found.depth, found.via, found.priority) = (depth, Via::Link, priority);
@@ -99,15 +104,22 @@ impl Both {
         if let Own::Identity(_, seen_test) | Own::Url(seen_test) = own {
             found.seen_test = seen_test;
         }
+        if let Some(queue) = key(host).strip_prefix('@') {
+            found = found.with_queue(queue).unwrap();
+        }
         if let Some(identity) = page.identity {
             found = found.with_identity(&[identity]).unwrap();
         }
-        (found, Url { host, page, priority, order: 0, text, attempts: 0, earlier: 0, redirects: 0 })
+        (found, Url { host, at, page, priority, order: 0, text, attempts: 0, earlier: 0, redirects: 0 })
     }
 
     pub(super) fn drop(&mut self, rule: usize, is_undone: bool) {
         let text = DROPS[rule].to_owned();
-        let rule = if text.starts_with('/') { DropRule::Urls(text) } else { DropRule::Host(text) };
+        let rule = match text.strip_prefix('@') {
+            Some(queue) => DropRule::Queue(queue.to_owned()),
+            None if text.starts_with('/') => DropRule::Urls(text),
+            None => DropRule::Host(text),
+        };
         if is_undone {
             let was_dropped = self.frontier.undo_drop(&rule, self.now).unwrap();
             assert_eq!(was_dropped, self.model.change_rules(rule, true, self.now));
@@ -138,6 +150,7 @@ impl Both {
             let lease = self.leases.remove(at);
             self.in_hand.retain(|page| *page != page_of(&lease));
             self.ended(Some(token));
+            self.model.redeem(host_of(&lease), page_of(&lease));
             self.model.expire(host_of(&lease), page_of(&lease), self.now);
             self.over.push(lease);
         }
@@ -220,7 +233,7 @@ impl Both {
                 let host = host_of(&lease);
                 let most = if lease.kind() == LeaseKind::Robots { 1 } else { self.model.connections(host) };
                 self.check_is_polite(&lease, most);
-                let before = self.asked.insert(lease.origin().to_owned(), self.now);
+                let before = self.asked.insert(key_of(&lease), self.now);
                 let rested = before.map(|before| before + self.model.host_delay(host));
                 assert!(rested.is_none_or(|rested| rested <= self.now), "two starts too near to each other");
                 let (url, attempt) = (lease.url().to_owned(), lease.attempt());
@@ -228,7 +241,7 @@ impl Both {
                 let redirects = shown.split_once("redirects: ").and_then(|(_, rest)| rest.split(',').next());
                 let redirects = redirects.expect("it is shown").parse().unwrap();
                 let hosts = self.frontier.top_hosts(usize::MAX);
-                let delay = hosts.iter().find(|row| row.host.as_str() == lease.origin()).expect("it is known").delay;
+                let delay = hosts.iter().find(|row| row.host.as_str() == key_of(&lease)).expect("it is known").delay;
                 let answer = Answer::Fetch { url, page: page_of(&lease), attempt, redirects, delay };
                 lent = lease.token();
                 self.leases.push(lease);
@@ -250,17 +263,23 @@ impl Both {
     /// With this lease its host has no more out than it may.
     pub(super) fn check_is_polite(&self, lease: &Lease, most: usize) {
         let is_in_hand = |other: &&Lease| self.in_hand.contains(&page_of(other));
-        let of_host = self.leases.iter().filter(|other| other.origin() == lease.origin());
+        let of_host = self.leases.iter().filter(|other| key_of(other) == key_of(lease));
         let beside: Vec<_> = of_host.filter(|other| !is_in_hand(other)).collect();
         assert!(beside.len() < most, "{} beside {}", beside.len(), lease.url());
         assert!(beside.iter().all(|other| other.kind() == LeaseKind::Page), "robots.txt alone");
     }
 
-    pub(super) fn host_was_asked(&mut self, host: usize, ago: u64) {
+    pub(super) fn host_was_asked(&mut self, place: usize, ago: u64) {
         let at = Timestamp::from_micros(self.now.as_micros() - ago * 1000);
-        self.frontier.host_was_asked(&format!("{}/logo", origin(host)), at).unwrap();
+        let (host, of) = row_and_host(place);
+        let logo = format!("{}/logo", origin(of));
+        let mut href = Href::from(&logo);
+        if let Some(queue) = key(host).strip_prefix('@') {
+            href = href.queue(queue).unwrap();
+        }
+        self.frontier.host_was_asked(href, at).unwrap();
         self.model.was_asked(host, at);
-        let asked = self.asked.entry(origin(host).to_owned()).or_default();
+        let asked = self.asked.entry(key(host).to_owned()).or_default();
         *asked = at.max(*asked);
     }
 
@@ -302,6 +321,9 @@ impl Both {
             }
         }
         let page = page_of(lease);
+        if lease.token().is_some() && bytes > 0 {
+            self.model.redeem(host_of(lease), page);
+        }
         self.model.answered((host_of(lease), page.unwrap()), (status, retry_after), (took, bytes), self.now);
         self.in_hand.push(page);
     }
@@ -337,7 +359,7 @@ impl Both {
             }
         };
         if matches!(end, End::Released | End::GivenUp) && !was_in_hand {
-            self.asked.remove(lease.origin());
+            self.asked.remove(&key_of(&lease));
         }
         let (url, page) = (lease.url().to_owned(), page_of(&lease));
         let (token, is_robots) = (lease.token(), lease.kind() == LeaseKind::Robots);
@@ -347,6 +369,9 @@ impl Both {
             _ => false,
         };
         self.ended(token);
+        if token.is_some() && took.is_none() {
+            self.model.redeem(host, page);
+        }
         let completion = match token.filter(|_| took.is_none()) {
             None => self.frontier.complete(lease, outcome, self.now).unwrap(),
             Some(token) if matches!(end, End::Released) && url.len().is_multiple_of(2) => {
@@ -393,8 +418,8 @@ impl Both {
         for (refusal, count) in gate.refusals().iter() {
             assert_eq!(count, self.model.refused.get(&refusal).copied().unwrap_or(0), "{refusal}");
         }
-        for row in self.frontier.top_hosts(HOSTS) {
-            let host = (0..HOSTS).find(|host| origin(*host) == row.host.as_str()).unwrap();
+        for row in self.frontier.top_hosts(ROWS) {
+            let host = (0..ROWS).find(|host| key(*host) == row.host.as_str()).unwrap();
             let Budget { pages, bytes } = self.model.hosts[host].used;
             assert_eq!((row.pages, row.bytes, row.left_out), (pages, bytes, self.model.left_out(host)), "{}", row.host);
             let most = self.model.budget(host).pages;

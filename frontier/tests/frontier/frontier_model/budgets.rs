@@ -3,7 +3,7 @@
 use crawler_frontier::frontier::{Hours, Timestamp};
 use crawler_frontier::gate::{DropRule, Refusal, SeenTest};
 
-use super::{Budget, HOSTS, Model, Out, Url, origin};
+use super::{Budget, Model, Out, ROWS, Url, is_queue, name};
 
 impl Budget {
     pub(super) const NONE: Self = Self { pages: u64::MAX, bytes: u64::MAX };
@@ -99,11 +99,11 @@ impl Model {
     }
 
     fn is_dropped(&self, url: &Url) -> bool {
-        let (_, name) = origin(url.host).split_once("://").unwrap();
         self.dropped.iter().any(|rule| match rule {
-            DropRule::Host(dropped) => dropped == name,
+            DropRule::Host(dropped) => dropped == name(url.at),
+            DropRule::Queue(dropped) => name(url.host).strip_prefix('@') == Some(dropped),
             DropRule::Urls(part) => url.text.contains(part.as_str()),
-            _ => unreachable!("there are two kinds"),
+            _ => unreachable!("there are three kinds"),
         })
     }
 
@@ -150,7 +150,11 @@ impl Model {
                 (Some(next), None) if self.is_dropped(&self.urls[next]) => {
                     self.set_aside(next, Refusal::Dropped);
                     // One a turn, as long as its robots.txt is to be asked for.
-                    if !self.is_retired(host) && self.minds_robots(host) && self.wants_robots(host, now) {
+                    if !self.is_retired(host)
+                        && !is_queue(host)
+                        && self.minds_robots(host)
+                        && self.wants_robots(host, now)
+                    {
                         return true;
                     }
                 }
@@ -172,8 +176,11 @@ impl Model {
         }
         self.dropped.push(rule);
         let drops = |host: usize| {
-            let (_, name) = origin(host).split_once("://").unwrap();
-            self.dropped.contains(&DropRule::Host(name.to_owned()))
+            let name = name(host).to_owned();
+            self.dropped.contains(&match name.strip_prefix('@') {
+                Some(queue) => DropRule::Queue(queue.to_owned()),
+                None => DropRule::Host(name),
+            })
         };
         let dropped: Vec<_> = self.numbers.iter().copied().filter(|host| drops(*host)).collect();
         let mut emptied = Vec::new();
@@ -246,13 +253,13 @@ impl Model {
 
     /// When all that are left sleep until their hours begin, the first does, and how many they are.
     pub(super) fn sleeps_until(&self) -> Option<(Timestamp, usize)> {
-        let active = (0..HOSTS).filter(|host| {
+        let active = (0..ROWS).filter(|host| {
             let host = &self.hosts[*host];
             host.stands.is_some() || host.rests.is_some() || host.in_line.is_some()
         });
         let sleeps = |host: usize| self.hosts[host].rests.filter(|_| self.hosts[host].sleeps);
         let ends: Option<Vec<_>> = active.map(sleeps).collect();
-        let ends = ends.filter(|_| (0..HOSTS).all(|host| self.is_home(host)))?;
+        let ends = ends.filter(|_| (0..ROWS).all(|host| self.is_home(host)))?;
         ends.iter().map(|(until, _)| *until).min().map(|until| (until, ends.len()))
     }
 }

@@ -5,11 +5,14 @@ use std::time::Duration;
 use crawler_frontier::frontier::Timestamp;
 
 use super::complete::backoff;
-use super::{Budget, End, Failing, Group, HOSTS, Host, Model, Page};
+use super::{Budget, End, Failing, Group, Host, Model, Page, ROWS, is_queue};
 
 impl Model {
     /// A host is known from here on: it shares the clock of its server, where another port of that is known, or a rule joins all ports.
     pub(super) fn join_server(&mut self, host: usize, now: Timestamp) {
+        if is_queue(host) {
+            return;
+        }
         let twin = [2, 3].into_iter().find(|twin| *twin != host && host >= 2 && self.numbers.contains(twin));
         let one_server = self.rule(host).one_server;
         if one_server == Some(false) || (one_server.is_none() && twin.is_none()) {
@@ -44,7 +47,7 @@ impl Model {
     }
 
     pub(super) fn server_delay(&self, server: usize) -> Duration {
-        let ports = (0..HOSTS).filter(|port| self.hosts[*port].server == Some(server));
+        let ports = (0..ROWS).filter(|port| self.hosts[*port].server == Some(server));
         ports.map(|port| self.delay(port)).max().unwrap()
     }
 
@@ -61,7 +64,7 @@ impl Model {
             return;
         }
         let others: Vec<_> =
-            (0..HOSTS).filter(|port| *port != host && self.hosts[*port].server == Some(server)).collect();
+            (0..ROWS).filter(|port| *port != host && self.hosts[*port].server == Some(server)).collect();
         let rows = others.iter().map(|port| self.hosts[*port].failures + 1).chain([self.hosts[host].failures]);
         let asked = news.asks.map(|asked| Duration::from_secs(asked).min(politeness.max_retry_after));
         let until = now + asked.unwrap_or(backoff(&politeness, rows.min().unwrap()));
@@ -107,7 +110,7 @@ impl Model {
 
     pub(super) fn first_in_line(&self, group: usize) -> Option<usize> {
         let stands = |host: &usize| self.hosts[*host].in_line.is_some_and(|(line, ..)| line == group);
-        (0..HOSTS).filter(stands).min_by_key(|&host| self.hosts[host].in_line)
+        (0..ROWS).filter(stands).min_by_key(|&host| self.hosts[host].in_line)
     }
 
     /// One of each circle of this host is called, if the circle is free.
@@ -133,6 +136,7 @@ impl Model {
         let politeness = &self.options.politeness;
         let (delay, connections) = (politeness.address_delay, politeness.connections_per_address);
         let counts = match delay {
+            _ if is_queue(host) => false,
             None => {
                 let group = self.hosts[host].group.map(|group| &self.groups[group]);
                 let delays = group.map(|group| group.delay).into_iter().chain([self.host_delay(host)]);

@@ -5,7 +5,9 @@ use std::time::Duration;
 use crawler_frontier::frontier::{Completion, Failure, Politeness, Timestamp};
 use crawler_frontier::gate::Refusal;
 
-use super::{Blame, Budget, End, Failing, Host, InHand, Known, Model, News, Out, Page, Rest, RobotsFile, Setback, Url};
+use super::{
+    Blame, Budget, End, Failing, Host, InHand, Known, Model, News, Out, Page, Rest, RobotsFile, Setback, Url, is_queue,
+};
 
 impl Model {
     /// The rest of a host grows with its latency, and shrinks only with a page.
@@ -99,7 +101,11 @@ impl Model {
         }
         self.give_back(host, out.address, lost, now);
         self.mark_used(host);
-        let over = if self.connections(host) == 1 { now + self.delay(host) } else { self.hosts[host].next };
+        let over = if self.connections(host) == 1 {
+            now + self.delay(host).max(self.delay_by(host, out.crawl_delay))
+        } else {
+            self.hosts[host].next
+        };
         self.hosts[host].due = self.hosts[host].due.max(over);
         self.come_back(out.url, u8::from(self.options.counts_expired), now);
     }
@@ -118,11 +124,12 @@ impl Model {
         let asks = retry_after.filter(|_| matches!(status, 408 | 425 | 429 | 503));
         self.news = Some(News { failures: self.hosts[host].failures, fails: setback.is_some(), asks });
         let place = self.hosts[host].out.iter().position(|out| out.url.page == page).expect("it was lent");
-        let Out { url, address, wave, .. } = self.hosts[host].out.remove(place);
+        let out = self.hosts[host].out.remove(place);
+        let Out { url, address, .. } = out.clone();
         self.give_back(host, address, end, now);
         self.adapt(host, end, Some(took));
         let is_alone = self.connections(host) == 1;
-        let rest = self.rest(host, wave, now);
+        let rest = self.rest(&out, now);
         self.hosts[host].has_answered = true;
         let mut keeps_tries = false;
         if let Some(setback) = setback {
@@ -201,12 +208,14 @@ impl Model {
         if in_hand.is_empty() { *due } else { *due.max(next) }
     }
 
-    fn rest(&self, host: usize, wave: u32, now: Timestamp) -> Rest {
+    fn rest(&self, out: &Out, now: Timestamp) -> Rest {
+        let host = out.url.host;
         let Host { due, next, .. } = self.hosts[host];
         if self.connections(host) == 1 {
-            Rest { over: self.rested(host).max(now + self.delay(host)), is_late: false }
+            let delay = self.delay(host).max(self.delay_by(host, out.crawl_delay));
+            Rest { over: self.rested(host).max(now + delay), is_late: false }
         } else {
-            Rest { over: due.max(next), is_late: wave != self.hosts[host].wave }
+            Rest { over: due.max(next), is_late: out.wave != self.hosts[host].wave }
         }
     }
 
@@ -225,10 +234,10 @@ impl Model {
     }
 
     fn page_ends(&mut self, out: Out, end: End, bytes: u64, now: Timestamp) -> Completion {
-        let Out { mut url, wave, .. } = out.clone();
+        let Out { mut url, .. } = out.clone();
         let politeness = self.options.politeness.clone();
         let (host, attempt) = (url.host, url.attempts + 1);
-        let rest = self.rest(host, wave, now);
+        let rest = self.rest(&out, now);
         if matches!(end, End::GivenUp | End::Released) {
             return self.come_back(url, 0, now);
         }
@@ -284,10 +293,18 @@ impl Model {
 
     pub(super) fn robots_ends(&mut self, host: usize, end: End, now: Timestamp) -> Completion {
         let politeness = self.options.politeness.clone();
+        let at = if is_queue(host) { self.hosts[host].robots_of } else { host };
+        if is_queue(host) && !matches!(end, End::GivenUp | End::Released) {
+            self.hosts[host].fresh = Some(at);
+            if !self.numbers.contains(&at) {
+                self.numbers.push(at);
+                self.join_server(at, now);
+            }
+        }
         let stale_at = now + politeness.robots_ttl;
         let known =
             |is_strict, crawl_delay| RobotsFile::Known(Known { stale_at, is_used: false, is_strict, crawl_delay });
-        let before = match self.hosts[host].robots {
+        let before = match self.hosts[at].robots {
             RobotsFile::Unknown => None,
             RobotsFile::Moved { before, .. } => before,
             RobotsFile::Known(known) => Some(known),
@@ -306,15 +323,16 @@ impl Model {
                 None => Ok(known(false, false)),
             },
             End::Moved => {
-                let hops = if let RobotsFile::Moved { hops, .. } = self.hosts[host].robots { hops + 1 } else { 1 };
+                let hops = if let RobotsFile::Moved { hops, .. } = self.hosts[at].robots { hops + 1 } else { 1 };
                 let number = self.hosts[host].robots_number + 1;
                 Ok(if hops > 5 { known(false, false) } else { RobotsFile::Moved { hops, number, before } })
             }
         };
         match file {
             Ok(file) => {
-                self.hosts[host].robots = file;
-                let rest = Rest { over: self.hosts[host].due.max(now + self.delay(host)), is_late: false };
+                self.hosts[at].robots = file;
+                let delay = self.delay_by(host, self.crawl_delay(at));
+                let rest = Rest { over: self.hosts[host].due.max(now + delay), is_late: false };
                 // A redirect makes no host well: what comes at its end does.
                 match file {
                     RobotsFile::Moved { .. } => self.hosts[host].due = rest.over,
@@ -328,13 +346,14 @@ impl Model {
                 }
             }
             Err(setback) => {
-                self.hosts[host].robots = before.map_or(RobotsFile::Unknown, RobotsFile::Known);
+                self.hosts[at].robots = before.map_or(RobotsFile::Unknown, RobotsFile::Known);
+                let delay = self.delay_by(host, self.crawl_delay(at));
                 let is_down = matches!(setback.blame, Blame::Host | Blame::Fetcher);
-                let rest = Rest { over: self.hosts[host].due.max(now + self.delay(host)), is_late: false };
+                let rest = Rest { over: self.hosts[host].due.max(now + delay), is_late: false };
                 let is_broken = before.is_some() && self.is_in_doubt(host);
                 if before.is_some() && !is_down && !is_broken {
                     let asked = setback.asked.unwrap_or_default().min(politeness.max_retry_after);
-                    self.hosts[host].due = self.hosts[host].due.max(now + self.delay(host).max(asked));
+                    self.hosts[host].due = self.hosts[host].due.max(now + delay.max(asked));
                 } else if is_broken && !is_down {
                     self.set_back(host, 1, Setback { blame: Blame::Host, ..setback }, rest, now);
                 } else if is_down {
@@ -343,7 +362,7 @@ impl Model {
                     let setback = Setback { blame: Blame::Host, failure: Failure::Robots, ..setback };
                     self.set_back(host, 1, setback, rest, now);
                 }
-                if let RobotsFile::Known(known) = &mut self.hosts[host].robots {
+                if let RobotsFile::Known(known) = &mut self.hosts[at].robots {
                     known.stale_at = now + politeness.max_backoff;
                     known.is_used = false;
                 }
@@ -446,6 +465,7 @@ impl Model {
         if self.hosts[host].out.is_empty() && self.hosts[host].in_hand.is_empty() {
             // A page that goes out only to be given up does not wait for it.
             self.hosts[host].next = Timestamp::default();
+            self.hosts[host].awaits_robots = false;
         }
         let Host { stands, rests, in_line, .. } = self.hosts[host];
         self.hosts[host].sleeps &= rests.is_some();

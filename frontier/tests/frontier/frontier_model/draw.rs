@@ -7,7 +7,7 @@ use crawler_frontier::frontier::{Failure, FrontierOptions, HostGroup, HostRule, 
 use crawler_frontier::gate::{ScopeKind, SeenTest};
 use proptest::prelude::*;
 
-use super::{Action, DROPS, End, HOSTS, Own, ROOM};
+use super::{Action, DROPS, End, HOSTS, Own, PLACES, ROOM};
 
 const HOUR: u64 = 3_600_000;
 
@@ -57,20 +57,25 @@ fn score() -> impl Strategy<Value = i64> {
     prop_oneof![3 => 0..4i64, 1 => priority().prop_map(Option::unwrap_or_default)]
 }
 
+/// At a host, or at one in a queue.
+fn place() -> impl Strategy<Value = usize> {
+    prop_oneof![2 => 0..HOSTS, 1 => HOSTS..PLACES]
+}
+
 pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
-    let page = (0..HOSTS, (0..4u32, priority()), prop::bool::weighted(0.3), own());
+    let page = (place(), (0..4u32, priority()), prop::bool::weighted(0.3), own());
     let took = prop::option::of(prop::sample::select(vec![0, 1, 30, 700, 9000]));
     let action = prop_oneof![
-        6 => (0..HOSTS, 0..4u32, priority(), prop::bool::weighted(0.3), own()).prop_map(
+        6 => (place(), 0..4u32, priority(), prop::bool::weighted(0.3), own()).prop_map(
             |(host, depth, priority, is_disallowed, own)| Action::Submit { host, depth, priority, is_disallowed, own }
         ),
-        2 => (0..HOSTS, 0..20_000u64, prop::bool::weighted(0.3))
+        2 => (place(), 0..20_000u64, prop::bool::weighted(0.3))
             .prop_map(|(host, ahead, is_disallowed)| Action::Schedule { host, ahead, is_disallowed }),
         1 => prop::collection::vec(page, 0..8).prop_map(|pages| Action::SubmitMany { pages }),
         6 => Just(Action::Next),
         2 => (0..8usize).prop_map(|most| Action::NextMany { most }),
         1 => Just(Action::AskAgain),
-        1 => (0..HOSTS, prop::sample::select(vec![0, 0, 700, 9000]))
+        1 => (place(), prop::sample::select(vec![0, 0, 700, 9000]))
             .prop_map(|(host, ago)| Action::HostWasAsked { host, ago }),
         1 => (0..DROPS.len(), prop::bool::weighted(0.6)).prop_map(|(rule, is_undone)| Action::Drop { rule, is_undone }),
         3 => (any::<prop::sample::Index>(), 0..2u8).prop_map(|(lease, address)| Action::Resolve { lease, address }),
@@ -121,12 +126,13 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
         });
     let by_address = (prop::sample::select(vec![None, Some(0), Some(1), Some(3)]), prop::sample::select(vec![1, 2, 8]));
     let adaptive = (prop::sample::select(vec![None, None, Some(0.5), Some(0.2)]), prop::sample::select(vec![1, 5]));
-    let rules = prop::collection::vec(prop::option::weighted(0.3, rule()), 2);
+    let rules = prop::collection::vec(prop::option::weighted(0.3, rule()), 3);
+    let of_queues = prop::option::of(any::<bool>());
     let of_all = prop::option::weighted(0.5, (budgets(), hours()));
     let lease_ends = prop::option::weighted(0.5, (prop::sample::select(vec![1, 900, 5_500, 70_000]), any::<bool>()));
     let in_hand = prop::sample::select(vec![1, 2, 4, 1024]);
-    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends, (order(), in_hand)).prop_map(
-        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends, (order, in_hand))| {
+    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends, (order(), in_hand, of_queues)).prop_map(
+        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends, (order, in_hand, of_queues))| {
             options.order = order;
             options.pages_in_hand = in_hand;
             if let Some((millis, counts)) = lease_ends {
@@ -141,9 +147,13 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
             options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
             options.politeness.address_delay = by_address.0.map(Duration::from_secs);
             options.politeness.connections_per_address = by_address.1;
-            for (name, rule) in ["h1.example", "h2.example"].into_iter().zip(rules) {
+            for (name, rule) in ["h1.example", "h2.example", "@q0"].into_iter().zip(rules) {
+                let one_server = |rule: HostRule| rule.one_server.filter(|_| !name.starts_with('@'));
+                let rule = rule.map(|rule| HostRule { one_server: one_server(rule), ..rule });
                 options.rules.hosts.extend(rule.map(|rule| (name.to_owned(), rule)));
             }
+            let no_robots = HostRule { robots: of_queues, ..HostRule::default() };
+            options.rules.hosts.insert("@*".to_owned(), no_robots);
             options.rules.groups = groups;
             options
         },
@@ -196,13 +206,23 @@ fn hours() -> impl Strategy<Value = Option<Hours>> {
         .prop_map(|text| text.map(|text| text.parse().expect("it is a window")))
 }
 
-/// Which names share a clock: none, two of them, or all, in one group or two.
+/// Which names share a clock: none, two of them, or all, in one group or two; the fourth and the fifth are queues.
 fn groups() -> impl Strategy<Value = BTreeMap<String, HostGroup>> {
-    let members = prop::sample::select(vec![vec![], vec![vec![0, 2]], vec![vec![0, 1], vec![2]], vec![vec![0, 1, 2]]]);
+    let members = prop::sample::select(vec![
+        vec![],
+        vec![vec![0, 2]],
+        vec![vec![0, 1], vec![2]],
+        vec![vec![0, 1, 2]],
+        vec![vec![0, 3], vec![2, 4]],
+        vec![vec![3, 4]],
+    ]);
     let said = (0..5u64, prop::sample::select(vec![1, 1, 2, 3]), budgets(), prop::option::weighted(0.3, limits()));
     (members, prop::collection::vec(said, 2)).prop_map(|(members, said)| {
         let group = |(hosts, (delay, connections, (max_pages, max_bytes), each)): (Vec<usize>, _)| HostGroup {
-            hosts: hosts.iter().map(|host| format!("h{host}.example")).collect(),
+            hosts: hosts
+                .iter()
+                .map(|host| if *host < 3 { format!("h{host}.example") } else { format!("@q{}", host - 3) })
+                .collect(),
             delay: Some(Duration::from_secs(delay)),
             connections: Some(connections),
             max_pages,

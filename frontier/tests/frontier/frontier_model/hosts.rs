@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crawler_frontier::frontier::{FrontierOptions, HostGroup, HostRule, QueueOrder, Timestamp};
 
-use super::{Budget, CRAWL_DELAY, Group, HOSTS, Host, Known, Model, RobotsFile, Url, origin};
+use super::{Budget, CRAWL_DELAY, Group, Host, Known, Model, ROWS, RobotsFile, Url, is_queue, name};
 
 impl Model {
     pub(super) fn new(options: &FrontierOptions) -> Self {
@@ -20,6 +20,9 @@ impl Model {
             sleeps: false,
             used: Budget::default(),
             robots_are_out: false,
+            robots_of: 0,
+            fresh: None,
+            awaits_robots: false,
             robots_number: 0,
             out: Vec::new(),
             in_hand: Vec::new(),
@@ -33,10 +36,10 @@ impl Model {
             in_line: None,
             called_by: None,
         };
-        let mut hosts = vec![host; HOSTS];
+        let mut hosts = vec![host; ROWS];
         let mut groups = Vec::new();
         for HostGroup { hosts: names, delay, connections, max_pages, max_bytes, .. } in options.rules.groups.values() {
-            for host in (0..HOSTS).filter(|host| names.iter().any(|name| origin(*host).ends_with(name))) {
+            for host in (0..ROWS).filter(|host| names.iter().any(|of_group| of_group == name(*host))) {
                 hosts[host].group = Some(groups.len());
             }
             let most = Budget::of(*max_pages, *max_bytes);
@@ -127,16 +130,16 @@ impl Model {
 
     /// What is said of a host by itself, if anything is.
     pub(super) fn rule(&self, host: usize) -> HostRule {
-        let (_, name) = origin(host).split_once("://").unwrap();
-        self.options.rules.hosts.get(name).copied().unwrap_or_default()
+        let of = |name: &str| self.options.rules.hosts.get(name).copied().unwrap_or_default();
+        let (own, all) = (of(name(host)), of("@*"));
+        if is_queue(host) { HostRule { robots: own.robots.or(all.robots), ..own } } else { own }
     }
 
     /// What its group says of each of its hosts.
     pub(super) fn each(&self, host: usize) -> HostRule {
-        let (_, name) = origin(host).split_once("://").unwrap();
         let mut groups = self.options.rules.groups.values();
         groups
-            .find(|group| group.hosts.iter().any(|of_group| of_group == name))
+            .find(|group| group.hosts.iter().any(|of_group| of_group == name(host)))
             .map_or_else(HostRule::default, |group| group.each)
     }
 
@@ -152,14 +155,24 @@ impl Model {
         self.rule(host).host_delay.unwrap_or(self.options.politeness.host_delay)
     }
 
+    /// A queue has no Crawl-delay of its own: that of the host that a page is at follows the page.
     pub(super) fn delay(&self, host: usize) -> Duration {
-        let asked = match self.hosts[host].robots {
+        self.delay_by(host, if is_queue(host) { Duration::ZERO } else { self.crawl_delay(host) })
+    }
+
+    pub(super) fn delay_by(&self, host: usize, crawl_delay: Duration) -> Duration {
+        let learned = Duration::from_millis(self.hosts[host].learned);
+        let crawl_delay = if self.minds_robots(host) { crawl_delay } else { Duration::ZERO };
+        self.host_delay(host).max(crawl_delay.min(self.options.politeness.max_crawl_delay)).max(learned)
+    }
+
+    /// What the robots.txt of a host asks for.
+    pub(super) fn crawl_delay(&self, host: usize) -> Duration {
+        match self.hosts[host].robots {
             RobotsFile::Known(Known { crawl_delay: true, .. })
             | RobotsFile::Moved { before: Some(Known { crawl_delay: true, .. }), .. } => CRAWL_DELAY,
             _ => Duration::ZERO,
-        };
-        let learned = Duration::from_millis(self.hosts[host].learned);
-        self.host_delay(host).max(asked.min(self.options.politeness.max_crawl_delay)).max(learned)
+        }
     }
 
     pub(super) fn schedule(&mut self, url: Url, at: Timestamp) {
@@ -194,7 +207,11 @@ impl Model {
                 false => has_room.then(|| (*due).max(*next)),
             };
         }
-        let is_known = !self.minds_robots(host) || !self.wants_robots(host, now);
+        let is_known = if is_queue(host) {
+            !(self.hosts[host].awaits_robots || self.minds_robots(host) && self.is_in_doubt(host))
+        } else {
+            !self.minds_robots(host) || !self.wants_robots(host, now)
+        };
         let is_trusted = *failures == 0 && !self.is_retired(host);
         let first_contacts =
             if *has_answered { usize::MAX } else { self.options.politeness.first_contacts_per_host.into() };
@@ -211,9 +228,13 @@ impl Model {
         if self.is_in_doubt(host) {
             return true;
         }
-        match self.hosts[host].robots {
+        let at = if is_queue(host) { self.urls[self.best(host).unwrap()].at } else { host };
+        let is_fresh = is_queue(host) && self.hosts[host].fresh == Some(at);
+        match self.hosts[at].robots {
             RobotsFile::Unknown | RobotsFile::Moved { .. } => true,
-            RobotsFile::Known(Known { stale_at, is_used, .. }) => is_used && stale_at <= now,
+            RobotsFile::Known(Known { stale_at, is_used, .. }) => {
+                (is_used || is_queue(host)) && stale_at <= now && !is_fresh
+            }
         }
     }
 
@@ -255,7 +276,7 @@ impl Model {
     /// Hosts whose rest is over leave their seats, the one that is due longest first.
     pub(super) fn wake(&mut self, now: Timestamp) {
         let rests = |host: usize| self.hosts[host].rests.filter(|(due, _)| *due <= now).map(|rests| (rests, host));
-        let mut due: Vec<_> = (0..HOSTS).filter_map(rests).collect();
+        let mut due: Vec<_> = (0..ROWS).filter_map(rests).collect();
         due.sort();
         for (_, host) in due {
             if self.hosts[host].out.is_empty() && self.rests_alone(host, now) {

@@ -3,13 +3,15 @@
 use crawler_frontier::frontier::{Failure, Timestamp};
 use crawler_frontier::gate::Refusal;
 
-use super::{Answer, Failing, Group, HOSTS, Host, Known, Model, Out, RobotsFile, Url, origin};
+use std::time::Duration;
+
+use super::{Answer, Failing, Group, Host, Known, Model, Out, ROWS, RobotsFile, Url, is_queue, origin};
 
 impl Model {
     /// Until when failing hosts are waited for; `Err` where they are not any more, and are still being asked.
     pub(super) fn check_patience(&mut self, now: Timestamp) -> Result<Option<Timestamp>, ()> {
-        let leased = (0..HOSTS).filter(|&host| !self.is_home(host)).count();
-        let active: Vec<_> = (0..HOSTS).filter(|&host| !self.is_home(host) || self.best(host).is_some()).collect();
+        let leased = (0..ROWS).filter(|&host| !self.is_home(host)).count();
+        let active: Vec<_> = (0..ROWS).filter(|&host| !self.is_home(host) || self.best(host).is_some()).collect();
         let fails = |host: usize| {
             let Host { failures, ill, has_answered, .. } = self.hosts[host];
             let fails = |ill: &Failing| match ill.failure {
@@ -61,7 +63,7 @@ impl Model {
             return self.ends.map_or(Answer::Busy, Answer::Wait);
         }
         loop {
-            let standing = (0..HOSTS).filter(|&host| self.hosts[host].stands.is_some());
+            let standing = (0..ROWS).filter(|&host| self.hosts[host].stands.is_some());
             let Some(host) = standing.min_by_key(|&host| self.hosts[host].stands) else { break };
             let caller = self.hosts[host].called_by.take();
             if self.opens(host, now, now) > now && !self.is_over(host) {
@@ -104,21 +106,14 @@ impl Model {
                 self.lend(host, url, true, now);
                 return Answer::GiveUp { url: text, page, failure };
             }
-            let delay = self.delay(host);
-            let name = origin(host);
-            if self.minds_robots(host) && self.wants_robots(host, now) {
-                self.hosts[host].stands = None;
-                self.hosts[host].robots_are_out = true;
-                self.hosts[host].robots_address = self.hosts[host].address;
-                self.take_circles(host, now);
-                let (url, number) = match self.hosts[host].robots {
-                    RobotsFile::Moved { number, .. } => (format!("{name}/robots.txt?{number}"), number),
-                    _ => (format!("{name}/robots.txt"), 0),
-                };
-                self.hosts[host].robots_number = number;
-                let attempt = u8::try_from(self.hosts[host].failures + 1).unwrap();
-                self.call(host, now);
-                return Answer::Fetch { url, page: None, attempt, redirects: 0, delay };
+            let at = url.at;
+            let (turn, _) = self.hosts[host].stands.unwrap();
+            let has_its_turn = !is_queue(host) || turn == url.priority;
+            if has_its_turn && self.minds_robots(host) && self.wants_robots(host, now) {
+                match self.lend_robots(host, at, now) {
+                    Some(answer) => return answer,
+                    None => continue,
+                }
             }
             if let Some((priority, _)) = self.hosts[host].stands
                 && priority != url.priority
@@ -132,9 +127,10 @@ impl Model {
             let mut is_disallowed = false;
             let Host { out, in_hand, .. } = &self.hosts[host];
             let is_last = self.best(host).is_none() && out.is_empty() && in_hand.is_empty();
-            if let RobotsFile::Known(Known { is_used, is_strict, .. }) = &mut self.hosts[host].robots {
-                is_disallowed = *is_strict && url.text.contains("/no");
-                *is_used |= is_disallowed && is_last;
+            let minds_robots = self.minds_robots(host);
+            if let RobotsFile::Known(Known { is_used, is_strict, .. }) = &mut self.hosts[at].robots {
+                is_disallowed = *is_strict && url.text.contains("/no") && minds_robots;
+                *is_used |= is_disallowed && is_last && !is_queue(host);
             }
             if is_disallowed {
                 self.refuse(Refusal::Robots, 1);
@@ -146,9 +142,36 @@ impl Model {
                 }
                 continue;
             }
+            if minds_robots {
+                self.hosts[host].fresh = None;
+            }
             return self.fetch_or_give_up(host, url, now);
         }
         self.waits(patience)
+    }
+
+    /// The robots.txt of this host goes out; not yet, if a queue has pages out.
+    fn lend_robots(&mut self, host: usize, at: usize, now: Timestamp) -> Option<Answer> {
+        let (delay, name) = (self.delay(host), origin(at));
+        self.hosts[host].stands = None;
+        if is_queue(host) && !self.hosts[host].out.is_empty() {
+            self.hosts[host].awaits_robots = true;
+            self.call(host, now);
+            self.place(host, now);
+            return None;
+        }
+        self.hosts[host].awaits_robots = false;
+        (self.hosts[host].robots_are_out, self.hosts[host].robots_of) = (true, at);
+        self.hosts[host].robots_address = self.hosts[host].address;
+        self.take_circles(host, now);
+        let (url, number) = match self.hosts[at].robots {
+            RobotsFile::Moved { number, .. } => (format!("{name}/robots.txt?{number}"), number),
+            _ => (format!("{name}/robots.txt"), 0),
+        };
+        self.hosts[host].robots_number = number;
+        let attempt = u8::try_from(self.hosts[host].failures + 1).unwrap();
+        self.call(host, now);
+        Some(Answer::Fetch { url, page: None, attempt, redirects: 0, delay })
     }
 
     /// This page goes out. If its leases ended as often as it may be tried, it is given up.
@@ -172,17 +195,21 @@ impl Model {
         let freed = self.frees().into_iter().map(|(due, _)| due);
         match resting.chain(scheduled).chain(patience).chain(freed).chain(self.ends).min() {
             Some(due) => Answer::Wait(due),
-            None if (0..HOSTS).any(|host| !self.is_home(host)) => Answer::Busy,
+            None if (0..ROWS).any(|host| !self.is_home(host)) => Answer::Busy,
             None => Answer::Drained,
         }
     }
 
     pub(super) fn lend(&mut self, host: usize, url: Url, is_given_up: bool, now: Timestamp) {
-        let delay = self.delay(host);
+        let crawl_delay = if is_queue(host) { self.crawl_delay_in(host, url.at) } else { Duration::ZERO };
+        let delay = self.delay(host).max(self.delay_by(host, crawl_delay));
         self.hosts[host].stands = None;
+        if self.hosts[host].out.is_empty() {
+            self.hosts[host].awaits_robots = false;
+        }
         let wave = self.hosts[host].wave;
         let address = self.hosts[host].address.filter(|_| !is_given_up);
-        self.hosts[host].out.push(Out { url, is_given_up, address, wave });
+        self.hosts[host].out.push(Out { url, is_given_up, address, wave, crawl_delay });
         if !is_given_up {
             self.hosts[host].next = now + delay;
             self.take_circles(host, now);
@@ -190,6 +217,21 @@ impl Model {
         self.call(host, now);
         if self.connections(host) > 1 {
             self.place(host, now);
+        }
+    }
+
+    /// The Crawl-delay that follows a page at this host, if its queue minds robots.txt.
+    pub(super) fn crawl_delay_in(&self, queue: usize, at: usize) -> Duration {
+        if self.minds_robots(queue) { self.crawl_delay(at) } else { Duration::ZERO }
+    }
+
+    /// A lease is told by its token alone: what is known of its host is known anew.
+    pub(super) fn redeem(&mut self, host: usize, page: Option<super::Page>) {
+        if !is_queue(host) {
+            return;
+        }
+        if let Some(place) = self.hosts[host].out.iter().position(|out| Some(out.url.page) == page) {
+            self.hosts[host].out[place].crawl_delay = self.crawl_delay_in(host, self.hosts[host].out[place].url.at);
         }
     }
 }

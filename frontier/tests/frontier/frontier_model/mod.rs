@@ -20,10 +20,16 @@ use proptest::prelude::*;
 use self::draw::{actions, options};
 
 const HOSTS: usize = 4;
+/// Named queues, whose pages are at any of the hosts.
+const QUEUES: usize = 2;
+/// Hosts and queues: each has a clock.
+const ROWS: usize = HOSTS + QUEUES;
+/// Where a page may be: at a host, or at one in a queue.
+const PLACES: usize = HOSTS + QUEUES * HOSTS;
 /// As many bytes as may travel with the pages of a frontier, and one more.
 static ROOM: [u8; 1 << 20] = [0; 1 << 20];
-/// What may be dropped: hosts, and URLs by a pattern.
-const DROPS: [&str; 4] = ["h0.example", "h1.example", "h2.example", "/no/"];
+/// What may be dropped: hosts, URLs by a pattern, and a queue.
+const DROPS: [&str; 5] = ["h0.example", "h1.example", "h2.example", "/no/", "@q0"];
 
 #[derive(Clone, Debug)]
 enum Action {
@@ -134,7 +140,10 @@ struct Page {
 
 #[derive(Clone, Debug)]
 struct Url {
+    /// The host or queue by whose clock it goes.
     host: usize,
+    /// The host that it is at.
+    at: usize,
     page: Page,
     priority: i64,
     /// Among URLs of one host and priority the lowest goes first.
@@ -167,6 +176,7 @@ struct Known {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "as naive as it can be")]
 struct Host {
     due: Timestamp,
     robots: RobotsFile,
@@ -181,6 +191,12 @@ struct Host {
     sleeps: bool,
     used: Budget,
     robots_are_out: bool,
+    /// The host whose robots.txt that is.
+    robots_of: usize,
+    /// Of a queue: the host whose robots.txt it has asked for since its last page.
+    fresh: Option<usize>,
+    /// Of a queue: the rules of its next page are not known, and others are out.
+    awaits_robots: bool,
     /// The number of the URL that they were asked for at last.
     robots_number: u8,
     out: Vec<Out>,
@@ -240,6 +256,8 @@ struct Out {
     is_given_up: bool,
     address: Option<usize>,
     wave: u32,
+    /// The Crawl-delay of its host, if it is of a queue.
+    crawl_delay: Duration,
 }
 
 /// A page whose host has answered, with the bytes of that, and whether it lost no try by it.
@@ -319,14 +337,41 @@ fn origin(host: usize) -> &'static str {
     ["http://h0.example", "http://h1.example", "http://h2.example", "https://h2.example"][host]
 }
 
+/// The key of a host or queue.
+fn key(row: usize) -> &'static str {
+    ["@q0", "@q1"].get(row.wrapping_sub(HOSTS)).copied().unwrap_or_else(|| origin(row))
+}
+
+/// As rules name it.
+fn name(row: usize) -> &'static str {
+    key(row).split_once("://").map_or(key(row), |(_, name)| name)
+}
+
+fn is_queue(row: usize) -> bool {
+    row >= HOSTS
+}
+
+/// The host or queue of a page, and the host that it is at.
+fn row_and_host(place: usize) -> (usize, usize) {
+    match place.checked_sub(HOSTS) {
+        None => (place, place),
+        Some(place) => (HOSTS + place / HOSTS, place % HOSTS),
+    }
+}
+
 /// The page that was lent; `None` for a robots.txt.
 fn page_of(lease: &Lease) -> Option<Page> {
     let number = u64::from_le_bytes(lease.metadata().try_into().ok()?);
     Some(Page { number, identity: lease.identity().map(|identity| identity.bytes()[0]) })
 }
 
+/// The host or queue that was lent.
 fn host_of(lease: &Lease) -> usize {
-    (0..HOSTS).find(|host| origin(*host) == lease.origin()).unwrap()
+    (0..ROWS).find(|row| key(*row) == key_of(lease)).unwrap()
+}
+
+fn key_of(lease: &Lease) -> String {
+    lease.queue().map_or_else(|| lease.origin().to_owned(), |name| format!("@{name}"))
 }
 
 /// The frontier and its model, side by side.
@@ -342,8 +387,8 @@ struct Both {
     over: Vec<Lease>,
     now: Timestamp,
     submitted: u64,
-    /// All pages that were ever found.
-    pages: Vec<(String, Page)>,
+    /// All pages that were ever found, with the host or queue of each.
+    pages: Vec<(String, Page, usize)>,
     /// When each host was last asked for a page.
     asked: BTreeMap<String, Timestamp>,
 }

@@ -5,7 +5,7 @@ use crawler_frontier::frontier::{Href, Journal, Reprioritized, Timestamp, Waitin
 use crawler_frontier::gate::Position;
 use proptest::prelude::*;
 
-use super::{Both, HOSTS, Model, Page, Url};
+use super::{Both, Model, Page, ROWS, Url, key};
 
 /// New priorities: of which of all pages, and whether all are meant that have its fingerprint.
 pub(super) type Scores = Vec<(prop::sample::Index, i64, bool)>;
@@ -27,7 +27,7 @@ impl Both {
         }
         let (mut named, mut by_name, mut by_number) = (Vec::new(), Vec::new(), Vec::new());
         for (page, score, is_by_fingerprint) in scores {
-            let (text, page) = self.pages[page.index(self.pages.len())].clone();
+            let (text, page, row) = self.pages[page.index(self.pages.len())].clone();
             if *is_by_fingerprint {
                 by_name.push((name_of(&text, page), *score));
                 named.push((WaitingUrl::from(self.fingerprint(&text, page)), *score));
@@ -35,7 +35,7 @@ impl Both {
                 by_number.push((page.number, *score));
                 // There are no entries as far away.
                 let none = Position::from_u64((1 << 40) + page.number);
-                named.push((self.position(&text, page).unwrap_or(none).into(), *score));
+                named.push((self.position(&text, page, row).unwrap_or(none).into(), *score));
             }
         }
         let done = self.frontier.reprioritize(named, self.now).unwrap();
@@ -52,12 +52,16 @@ impl Both {
         }
     }
 
-    /// The position of a page, if it waits or is out. All that have its fingerprint at its host are found.
-    fn position(&mut self, text: &str, page: Page) -> Option<Position> {
+    /// The position of a page, if it waits or is out. All that have its fingerprint in its queue are found.
+    fn position(&mut self, text: &str, page: Page, row: usize) -> Option<Position> {
         let identity = page.identity.map(|identity| [identity]);
         let href = match &identity {
             Some(identity) => Href::from(text).identity(identity).unwrap(),
             None => Href::from(text),
+        };
+        let href = match key(row).strip_prefix('@') {
+            Some(queue) => href.queue(queue).unwrap(),
+            None => href,
         };
         let positions = self.frontier.positions_of(href).unwrap();
         let mut number_of = |position: &Position| {
@@ -68,13 +72,11 @@ impl Both {
         let found = numbers.iter().find(|(number, _)| *number == page.number).map(|(_, position)| *position);
         numbers.sort_unstable();
         let name = name_of(text, page);
-        let is_at_host =
-            |url: &Url| url.text.split('/').nth(2) == text.split('/').nth(2) && url.text.starts_with(&text[..5]);
         // Of those that are in no host's queue, each is found.
         let there = self
             .model
             .all()
-            .filter(|(url, is_queued)| name_of(&url.text, url.page) == name && (!is_queued || is_at_host(url)));
+            .filter(|(url, is_queued)| name_of(&url.text, url.page) == name && (!is_queued || url.host == row));
         let mut there: Vec<u64> = there.map(|(url, _)| url.page.number).collect();
         there.sort_unstable();
         assert_eq!(numbers.into_iter().map(|(number, _)| number).collect::<Vec<_>>(), there);
@@ -152,7 +154,7 @@ impl Model {
 
     /// The seat of a host goes by its best page.
     fn moved(&mut self, host: usize, now: Timestamp) {
-        debug_assert!(host < HOSTS);
+        debug_assert!(host < ROWS);
         let Some(priority) = self.best(host).map(|best| self.urls[best].priority) else { return };
         if self.hosts[host].stands.is_some_and(|(before, _)| before != priority) {
             self.hosts[host].stands = Some((priority, self.tick()));

@@ -69,6 +69,8 @@ pub(super) struct InFlight {
     next: Timestamp,
     /// How often it has failed since it last had no page out.
     failure_epoch: u32,
+    /// It is a named queue whose next page has no known rules: their robots.txt goes out once no page of it is out.
+    awaits_robots: bool,
 }
 
 impl Lent {
@@ -228,7 +230,12 @@ impl HostQueues {
         let host = state.host(id);
         let policy = self.politeness.policy(host.policy);
         let is_trusted = host.status.failures == 0 && !host.status.is_retired();
-        let is_known = !policy.robots || !host.wants_robots(now);
+        let is_known = if policy.is_queue {
+            // Whether its next page has known rules, its turn has shown.
+            !(beside.awaits_robots || policy.robots && host.status.is_in_doubt())
+        } else {
+            !policy.robots || !host.wants_robots(now)
+        };
         let first_contacts = if host.status.has_answered { u8::MAX } else { self.politeness.first_contacts_per_host };
         let most = policy.connections.min(first_contacts);
         let has_room = host.seat.out < most && has_hand_left(state, id);
@@ -265,7 +272,11 @@ impl HostQueues {
         let is_alone = self.politeness.policy(host.policy).connections == 1;
         match self.lent.beside(lease.host).filter(|_| !is_alone) {
             None => {
-                Rest { over: self.rested(host, lease.host).max(now + host.delay(&self.politeness)), is_late: false }
+                let delay = match &lease.queue {
+                    None => host.delay(&self.politeness),
+                    Some(queue) => host.delay_by(&self.politeness, queue.crawl_delay),
+                };
+                Rest { over: self.rested(host, lease.host).max(now + delay), is_late: false }
             }
             Some(beside) => {
                 Rest { over: host.status.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
@@ -294,8 +305,21 @@ impl HostQueues {
         state.note_recent(lease.host);
     }
 
+    /// The next page of a named queue that has pages out has no known rules.
+    pub(crate) fn await_robots(&mut self, id: HostId) {
+        if let Some(beside) = self.lent.beside.get_mut(&id) {
+            beside.awaits_robots = true;
+        }
+    }
+
     /// Counts a lease that went out before this process, when its host has no seat yet: [`place_all`](Self::place_all) seats it.
     pub(crate) fn note_lent_before(&mut self, state: &mut State, lease: &mut Lease) {
+        if lease.queue.is_some()
+            && state.host(lease.host).seat.out == 0
+            && let Some(beside) = self.lent.beside.get_mut(&lease.host)
+        {
+            beside.awaits_robots = false;
+        }
         let notes_pages = self.lends_concurrently(state, lease.host) || state.host(lease.host).in_hand > 0;
         let seat = &mut state.seats()[lease.host];
         if let Some(page) = lease.position {

@@ -278,8 +278,10 @@ impl HostQueues {
     fn compete(&mut self, state: &State, id: HostId, competes: bool) {
         if competes && !self.domains.is_off() && !self.domains.knows(id) {
             let host = state.host(id).key.host();
-            let is_seeds = state.gate().is_of_seed(host);
-            self.domains.join(id, domain(host), is_seeds);
+            // A queue is no part of a domain, and the user named it.
+            let is_queue = state.policy(id).is_queue;
+            let is_seeds = is_queue || state.gate().is_of_seed(host);
+            self.domains.join(id, if is_queue { host } else { domain(host) }, is_seeds);
         }
         self.domains.compete(id, competes);
     }

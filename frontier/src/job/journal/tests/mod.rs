@@ -43,6 +43,7 @@ struct Owned {
     metadata: Vec<u8>,
     identity: Option<IdentityBuf>,
     seen_test: SeenTest,
+    queue: Option<String>,
     after: Option<u16>,
     score: i64,
 }
@@ -62,6 +63,7 @@ impl Owned {
             metadata: Vec::new(),
             identity: None,
             seen_test: SeenTest::Asked,
+            queue: None,
             after: None,
             score: 2,
         }
@@ -82,7 +84,8 @@ impl Owned {
             ..
         } = *self;
         let (identity, seen_test) = (self.identity.as_ref().map(IdentityBuf::borrow), self.seen_test);
-        let blank = Entry { attempts, referrer, replaces, not_before, metadata, ..Entry::seed(wire) };
+        let queue = self.queue.as_deref();
+        let blank = Entry { attempts, referrer, replaces, not_before, metadata, queue, ..Entry::seed(wire) };
         Entry { depth, priority, via, redirects, identity, seen_test, after: self.after, score: self.score, ..blank }
     }
 }
@@ -92,8 +95,8 @@ impl From<Entry<'_>> for Owned {
         let Entry { wire, depth, priority, via, redirects, attempts, referrer, replaces, not_before, metadata, .. } =
             entry;
         let (identity, seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
-        let blank =
-            Self { attempts, replaces, not_before, metadata: metadata.to_vec(), ..Self::of(wire, via, referrer) };
+        let (metadata, queue) = (metadata.to_vec(), entry.queue.map(str::to_owned));
+        let blank = Self { attempts, replaces, not_before, metadata, queue, ..Self::of(wire, via, referrer) };
         Self { depth, priority, redirects, identity, seen_test, after: entry.after, score: entry.score, ..blank }
     }
 }
@@ -185,6 +188,7 @@ fn owned() -> impl Strategy<Value = Owned> {
                 metadata,
                 identity: identity.map(|bytes| Identity::new(&bytes).unwrap().to_buf()),
                 seen_test,
+                queue: (depth % 7 == 3).then(|| format!("@{priority}")),
                 after: (depth % 3 == 1).then_some(u16::from(priority) << 4),
                 score: if depth % 5 == 2 { i64::from(depth) << 31 } else { priority.into() },
             }

@@ -93,7 +93,8 @@ fn version_2_is_read_and_written_as_ever() {
     let third = journal.admit(redirect.entry()).unwrap();
     let identity = Identity::new("POST {}").map(Identity::to_buf).ok();
     let (metadata, seen_test) = (b"{}".to_vec(), SeenTest::Told);
-    let api = Owned { metadata, identity, seen_test, ..Owned::of("https://example.org/", Via::Feed, None) };
+    let queue = Some("@api".to_owned());
+    let api = Owned { metadata, identity, seen_test, queue, ..Owned::of("https://example.org/", Via::Feed, None) };
     let fourth = journal.admit(api.entry()).unwrap();
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
@@ -110,10 +111,10 @@ fn version_2_is_read_and_written_as_ever() {
     assert_eq!(golden[36..][..seed_bytes.len()], *seed_bytes);
     let checksum = FingerprintKey::from_u64(JOB ^ 32).fingerprint_bytes(seed_bytes).bits();
     assert_eq!(golden[32..36], checksum.to_le_bytes()[..4]);
-    let link_bytes = b"\x05\x02\x01\x03\x41\x27https://example.org/gr";
+    let link_bytes = b"\x09\x02\x01\x03\x41\x27https://example.org/gr";
     assert_eq!(golden[32 + 33 + 8..][..link_bytes.len()], *link_bytes);
 
-    let own_bytes = b"\xc3\x02\x01\x1d\x03\x02\x07\x14{}POST {}https://example.org/";
+    let own_bytes = b"\x85\x02\x01\x0f\x03\x02\x07\x04\x14{}POST {}@apihttps://example.org/";
     assert!(golden.ends_with(own_bytes));
 
     let directory = tempfile::tempdir().unwrap();
@@ -135,7 +136,7 @@ fn what_is_scheduled_is_written_as_ever() {
     journal.append(&due).unwrap();
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
-    let first = b"\x1e\0\0\x01\x14\x02\x01\x03\x35\x84\x86\x88\x08\x14https://example.org/";
+    let first = b"\x1e\0\0\x01\x28\x02\x01\x03\x35\x84\x86\x88\x08\x14https://example.org/";
     assert_eq!(written[36..][..first.len()], *first);
     let second = b"\x1d\0\0\x05\x02\x20\0\0\0\0\0\0\0\xffhttps://example.org";
     assert_eq!(written[36 + first.len() + 4..], *second);
@@ -180,7 +181,7 @@ fn what_is_scheduled_again_is_written_as_ever() {
     let frame = b"\x75\0\0\x07\x56\0\
         \x6d\x02\x01\x20\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\0\xac\x02\
         \x2a\0\x05pages\xf4\x01\0\0\0\0\0\0\x07\0\0\0\x08\0\0\0\x03raw\x0c\0\0\0\0\0\0\0\x05\0\0\0\x06\0\0\0https://example.org\
-        \x10\x02\x01\x03\x84\x86\x88\x08\x14https://example.org/";
+        \x20\x02\x01\x03\x84\x86\x88\x08\x14https://example.org/";
     assert_eq!(written[36..], *frame);
     let mut found = Vec::new();
     let disk = Disk::at(directory.path()).unwrap();

@@ -82,7 +82,7 @@ fn cells(seen: &SeenSet) -> Vec<u64> {
     cells
 }
 
-/// What becomes of the pages that are left, by host.
+/// What becomes of the pages that are left, by host or queue.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Drained {
     /// Which pages were asked for or given up, in order, and how many attempts they had had before.
@@ -94,18 +94,13 @@ struct Drained {
 
 impl Drained {
     /// Every page as often as it was queued, whatever became of it.
-    fn pages(&self) -> BTreeMap<&str, Vec<&str>> {
-        let asked = self.asked.iter().flat_map(|(host, pages)| pages.iter().map(move |(page, _)| (host, page)));
-        let dropped = self.dropped.iter().flat_map(|(host, pages)| {
-            pages.iter().flat_map(move |((page, _), times)| (0..*times).map(move |_| (host, page)))
-        });
-        let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (host, page) in asked.chain(dropped) {
-            all.entry(host).or_default().push(page.split_once(' ').map_or(page, |(url, _)| url));
-        }
-        for pages in all.values_mut() {
-            pages.sort_unstable();
-        }
+    fn pages(&self) -> Vec<&str> {
+        let asked = self.asked.values().flatten().map(|(page, _)| &**page);
+        let dropped = self.dropped.values().flatten();
+        let dropped = dropped.flat_map(|((page, _), times)| (0..*times).map(move |_| &**page));
+        let mut all: Vec<_> =
+            asked.chain(dropped).map(|page| page.split_once(' ').map_or(page, |(url, _)| url)).collect();
+        all.sort_unstable();
         all
     }
 }
@@ -124,14 +119,14 @@ fn drain(frontier: &mut OnDisk, mut now: Timestamp) -> Drained {
             Next::Fetch(lease) => {
                 let outcome = Outcome::response(&lease, 404, b"");
                 if lease.kind() == LeaseKind::Page {
-                    let of_host = drained.asked.entry(lease.origin().to_string()).or_default();
+                    let of_host = drained.asked.entry(lease.host_key().to_owned()).or_default();
                     let own = (lease.identity(), lease.metadata().len());
                     of_host.push((format!("{} {own:?}", lease.url()), lease.attempt()));
                 }
                 frontier.complete(lease, outcome, now).unwrap();
             }
             Next::GiveUp(lease) => {
-                let of_host = drained.asked.entry(lease.origin().to_string()).or_default();
+                let of_host = drained.asked.entry(lease.host_key().to_owned()).or_default();
                 of_host.push((format!("{} {:?}", lease.url(), lease.trouble()), lease.attempt()));
                 frontier.complete(lease, Outcome::GivenUp, now).unwrap();
             }
@@ -227,8 +222,8 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         if let Some(token) = lease.token() {
             let there = again.redeem(token).unwrap();
             prop_assert_eq!(
-                (there.url(), there.kind(), there.identity(), there.metadata()),
-                (lease.url(), lease.kind(), lease.identity(), lease.metadata())
+                (there.url(), there.kind(), there.identity(), there.metadata(), there.queue(), there.origin()),
+                (lease.url(), lease.kind(), lease.identity(), lease.metadata(), lease.queue(), lease.origin())
             );
             prop_assert_eq!((there.attempt(), there.for_other()), (lease.attempt(), lease.for_other()));
             // A page that was to be given up is one to be asked for, if its host was forgiven meanwhile.
@@ -263,6 +258,10 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     if patience.is_zero() {
         // A kill has moved the clocks of hosts, which decide whose turn comes first. So a page that one frontier gives up may be asked for
         // by the other, or dropped because of robots.txt or a budget that other pages have spent.
+        return Ok(());
+    }
+    if rules.queues_obey {
+        // The moved clocks decide whether a queue or a host asks for a robots.txt again, and so what is disallowed by then.
         return Ok(());
     }
     if rules.grouped && rules.has_budgets {

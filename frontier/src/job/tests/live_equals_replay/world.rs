@@ -118,6 +118,7 @@ impl Puppet {
             }
             Act::Forget { host, page } => self.forget(*host, *page),
             Act::AskAgain => _ = self.frontier.ask_again(self.now).unwrap(),
+            Act::Drop { host: 5, is_undone } => self.drop(DropRule::Queue(QUEUES[0].to_owned()), *is_undone),
             Act::Drop { host, is_undone } => self.drop(DropRule::Host(format!("h{host}.example")), *is_undone),
             Act::DropPages { digit, is_undone } => self.drop(DropRule::Urls(format!("/[0-9]*{digit}")), *is_undone),
             Act::Lease => {
@@ -158,7 +159,12 @@ impl Puppet {
                     Resolved::Release => drop(self.frontier.complete(lease, Outcome::Released, self.now).unwrap()),
                 }
             }
-            Act::HostWasAsked { host } => self.frontier.host_was_asked(&url(*host, 0), self.now).unwrap(),
+            Act::HostWasAsked { host } => {
+                let url = url(*host, 0);
+                let href = Href::from(&url);
+                let href = if *host == 4 { href.queue(QUEUES[1]).unwrap() } else { href };
+                self.frontier.host_was_asked(href, self.now).unwrap();
+            }
             Act::Rest { seconds } => self.now = self.now + Duration::from_secs((*seconds).into()),
             Act::Again { which, seconds } => {
                 let at = self.now + Duration::from_secs((*seconds).into());
@@ -227,14 +233,17 @@ impl Puppet {
         }
     }
 
-    /// Evicts the idle hosts from this one on.
+    /// Evicts the idle hosts from this one on, and all idle queues.
     fn evict(&mut self, first: u8) {
         let (mut bytes, mut rest) = (Vec::new(), Some(StateChunk::default()));
         let mut images = Vec::new();
         while let Some(slice) = rest {
             bytes.clear();
             rest = self.frontier.save(slice, &mut bytes);
-            for idle in idle_hosts(&bytes).filter(|idle| *idle.key >= *format!("https://h{first}")) {
+            for idle in idle_hosts(&bytes).filter(|idle| {
+                let is_queue = idle.key.starts_with('@');
+                is_queue || *idle.key >= *format!("https://h{first}")
+            }) {
                 images.extend_from_slice(idle.image);
                 self.frontier.journal_mut().images.insert(idle.key.to_owned(), idle.image.to_vec());
             }
@@ -392,10 +401,13 @@ pub(super) const IDENTITIES: [[&[u8]; 2]; 6] = [
     [b"https://h0.example/private/1", b"5"],
 ];
 
+/// The queues that some pages of each host wait in.
+pub(super) const QUEUES: [&str; 2] = ["one", "two"];
+
 /// What travels with some pages, up to the length that is theirs.
 const BODY: [u8; 512] = [7; 512];
 
-/// The link to a page, which may have an identity of its own or metadata, or leave out the seen test.
+/// The link to a page, which may have an identity or a queue of its own or metadata, or leave out the seen test.
 pub(super) fn href(url: &str, (host, page): (u8, u8)) -> Href<'_> {
     let mut href = Href::from(url);
     href.priority = match page % 3 {
@@ -407,6 +419,11 @@ pub(super) fn href(url: &str, (host, page): (u8, u8)) -> Href<'_> {
     let href = match page % 8 {
         2 | 5 => href.identity(one).unwrap(),
         7 => href.identity(other).unwrap(),
+        _ => href,
+    };
+    let href = match page % 10 {
+        4 | 6 => href.queue(QUEUES[0]).unwrap(),
+        9 => href.queue(QUEUES[1]).unwrap(),
         _ => href,
     };
     let href = if page % 3 == 1 { href.metadata(&BODY[..usize::from(page) * 2]).unwrap() } else { href };
@@ -431,6 +448,8 @@ pub(super) struct Rules {
     /// How long leases last, and whether a page loses a try if one ends.
     pub(super) lease_timeout: Option<(Duration, bool)>,
     pub(super) order: QueueOrder,
+    /// Pages of queues go by the robots.txt of their hosts.
+    pub(super) queues_obey: bool,
 }
 
 impl Rules {
@@ -444,6 +463,7 @@ impl Rules {
             has_budgets: false,
             lease_timeout: None,
             order: QueueOrder::Fifo,
+            queues_obey: false,
         }
     }
 }
@@ -455,20 +475,22 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     let timeout = prop::sample::select(vec![5, 60]).prop_map(Duration::from_secs);
     let lease_timeout = prop::option::of((timeout, any::<bool>()));
     let order = prop::sample::select(&[QueueOrder::Fifo, QueueOrder::Lifo][..]);
-    let all = (layout, connections, host_delay, any::<bool>(), any::<bool>(), lease_timeout, order);
-    all.prop_map(|(layout, connections, host_delay, grouped, has_budgets, lease_timeout, order)| Rules {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let all = (layout, connections, host_delay, flags, lease_timeout, order);
+    all.prop_map(|(layout, connections, host_delay, (grouped, has_budgets, queues_obey), lease_timeout, order)| Rules {
         connections,
         host_delay,
         grouped,
         has_budgets,
         lease_timeout,
         order,
+        queues_obey,
         ..Rules::of(layout)
     })
 }
 
 pub(super) fn options(rules: Rules) -> FrontierOptions {
-    let Rules { layout, connections, host_delay, patience, grouped, has_budgets, lease_timeout, order } = rules;
+    let Rules { layout, connections, host_delay, patience, grouped, has_budgets, lease_timeout, order, .. } = rules;
     let mut options = FrontierOptions {
         order,
         lease_timeout: lease_timeout.map(|(timeout, _)| timeout),
@@ -480,7 +502,7 @@ pub(super) fn options(rules: Rules) -> FrontierOptions {
         (options.politeness.host_pages, options.politeness.host_bytes) = (Some(5), Some(40_000));
     }
     if grouped {
-        let hosts = ["h0.example", "h1.example", "*.h2.example", "h3.example"].map(str::to_owned).to_vec();
+        let hosts = ["h0.example", "h1.example", "*.h2.example", "h3.example", "@two"].map(str::to_owned).to_vec();
         let mut group =
             HostGroup { hosts, delay: Some(Duration::from_secs(3)), connections: Some(2), ..HostGroup::default() };
         group.max_pages = has_budgets.then_some(7);
@@ -489,6 +511,8 @@ pub(super) fn options(rules: Rules) -> FrontierOptions {
         (rule.host_delay, rule.max_depth) = (Some(Duration::from_secs(5)), Some(2));
         options.rules.hosts.insert("h4.example".to_owned(), rule);
     }
+    let of_queues = HostRule { robots: Some(rules.queues_obey), ..HostRule::default() };
+    options.rules.hosts.insert("@*".to_owned(), of_queues);
     options.scope.kind = ScopeKind::Host;
     options.fingerprint_key = Some(FingerprintKey::from_u64(7));
     options.seen.layout = layout;

@@ -1,0 +1,52 @@
+//! Whose robots.txt is asked for, and by whose clock; and which of them named queues have just asked for.
+
+use ahash::AHashMap;
+
+use crate::frontier::hosts::HostId;
+
+/// The host whose robots.txt is asked for, and the host or queue by whose clock: they are the same, unless that is a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RobotsTurn {
+    /// Whose clock it is: it rests, and may fail.
+    pub(super) by: HostId,
+    /// Whose robots.txt it is.
+    pub(super) of: HostId,
+}
+
+impl RobotsTurn {
+    /// A host's own.
+    pub(super) const fn own(id: HostId) -> Self {
+        Self { by: id, of: id }
+    }
+}
+
+/// Named queues that have asked for a robots.txt, and lent no page since. Such a file is good for one page of the queue, however old it is
+/// by then; otherwise a queue that rests for longer than `robots_ttl` would ask for nothing else.
+#[derive(Debug, Default)]
+pub(super) struct QueueRobots(AHashMap<HostId, HostId>);
+
+impl QueueRobots {
+    /// A queue has learned what an origin's robots.txt is.
+    pub(super) fn note(&mut self, RobotsTurn { by, of }: RobotsTurn) {
+        if by != of {
+            self.0.insert(by, of);
+        }
+    }
+
+    /// A host or queue leaves memory, and its number goes to another.
+    pub(super) fn forget(&mut self, id: HostId) {
+        if !self.0.is_empty() {
+            self.0.retain(|by, of| *by != id && *of != id);
+        }
+    }
+
+    /// A page of a queue goes out.
+    pub(super) fn page_goes_out(&mut self, by: HostId) {
+        self.0.remove(&by);
+    }
+
+    /// Whether the file is good for one page of the queue, however old it is.
+    pub(super) fn is_fresh(&self, turn: RobotsTurn) -> bool {
+        self.0.get(&turn.by) == Some(&turn.of)
+    }
+}
