@@ -6,7 +6,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::address::{Canonicalizer, Identity};
+use crate::address::{Canonicalizer, HostKey, Identity};
 use crate::driver::{Fields, half_checksum, varint};
 use crate::gate::{Found, SeenTest, Via};
 use crate::report::Report;
@@ -127,7 +127,7 @@ impl LogEntry {
 }
 
 /// The version that is written, and the only one that is read.
-const LINK_BATCH_VERSION: u8 = 5;
+const LINK_BATCH_VERSION: u8 = 6;
 /// A link batch has at most this many URLs.
 pub(crate) const MOST_URLS: u16 = 256;
 /// A link batch of this many bytes takes no more URLs.
@@ -136,7 +136,7 @@ pub(crate) const MOST_BYTES: usize = 64 << 10;
 const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
 /// The flag of a URL that has a priority of its own.
 const HAS_PRIORITY: u8 = 0x80;
-/// Set in a URL's first byte if it has an identity of its own, or the seen set is not to be asked.
+/// Set in a URL's first byte if it has an identity or a queue of its own, or the seen set is not to be asked.
 const IS_OWN: u8 = 0x40;
 /// The seen tests, in the order of their numbers.
 const SEEN_TESTS: [SeenTest; 3] = [SeenTest::Asked, SeenTest::Told, SeenTest::Skipped];
@@ -157,8 +157,8 @@ pub(crate) struct LinkBatchId {
 ///  9  serial    u64
 /// 17  count     u16
 /// 19  URLs: way, bit 7 there is a priority, bit 6 a request of its own, u8; redirects, u8; priority, i64, only if there is one; of a
-///     request of its own the seen test (0 asked, 1 only told, 2 neither) and the length of its identity (0 if it has none), u8 each;
-///     depth, length of the metadata, length of the wire URL, varints; identity; metadata; wire URL
+///     request of its own the seen test (0 asked, 1 only told, 2 neither), the length of its identity and that of its queue's name (0 if
+///     it has none), u8 each; depth, length of the metadata, length of the wire URL, varints; identity; queue's name; metadata; wire URL
 ///     checksum  u32, of all before; little-endian, as all numbers
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -169,24 +169,27 @@ pub(crate) struct LinkBatchDraft {
 
 impl LinkBatchDraft {
     pub(crate) fn add(&mut self, found: &Found) {
-        let Found { url, depth, via, redirects, priority, metadata, identity, seen_test, .. } = found;
+        let Found { url, depth, via, redirects, priority, metadata, identity, seen_test, queue, .. } = found;
         let way = WAYS.iter().position(|way| way == via).unwrap_or_default();
         let way = u8::try_from(way).expect("few ways");
-        let is_own = identity.is_some() || *seen_test != SeenTest::Asked;
+        let is_own = identity.is_some() || queue.is_some() || *seen_test != SeenTest::Asked;
         let flag = |flag: u8, is_there: bool| if is_there { flag } else { 0 };
         self.bytes.push(way | flag(HAS_PRIORITY, priority.is_some()) | flag(IS_OWN, is_own));
         self.bytes.push(*redirects);
         self.bytes.extend(priority.iter().flat_map(|priority| priority.to_le_bytes()));
         let identity = identity.as_ref().map_or(&[][..], |identity| identity.borrow().bytes());
+        let queue = queue.as_ref().and_then(HostKey::queue).unwrap_or_default();
         if is_own {
             let seen_test = SEEN_TESTS.iter().position(|test| test == seen_test).unwrap_or_default();
-            self.bytes.extend([seen_test, identity.len()].map(|number| u8::try_from(number).expect("at most 64")));
+            let numbers = [seen_test, identity.len(), queue.len()];
+            self.bytes.extend(numbers.map(|number| u8::try_from(number).expect("at most 64")));
         }
         varint::put(&mut self.bytes, (*depth).into());
         for length in [metadata.len(), url.wire().len()] {
             varint::put(&mut self.bytes, length as u64);
         }
         self.bytes.extend_from_slice(identity);
+        self.bytes.extend_from_slice(queue.as_bytes());
         self.bytes.extend_from_slice(metadata);
         self.bytes.extend_from_slice(url.wire().as_bytes());
         self.count += 1;
@@ -230,17 +233,19 @@ pub(crate) fn read_link_batch(
             .get(usize::from(way & !(HAS_PRIORITY | IS_OWN)))
             .ok_or("a way to find URLs that is not known here")?;
         let priority = if way & HAS_PRIORITY == 0 { None } else { Some(fields.u64()?.cast_signed()) };
-        let [seen_test, identity] = if way & IS_OWN == 0 { [0; 2] } else { fields.take()? };
+        let [seen_test, identity, queue] = if way & IS_OWN == 0 { [0; 3] } else { fields.take()? };
         let seen_test = *SEEN_TESTS.get(usize::from(seen_test)).ok_or("a seen test that is not known here")?;
         let depth = u32::try_from(fields.varint()?).map_err(|_| "a depth beyond all pages")?;
         let [metadata, wire] = [fields.varint()?, fields.varint()?];
         let length = |length: u64| usize::try_from(length).map_err(|_| "a length beyond all memory");
         let identity = Some(fields.part(identity.into())?.bytes()).filter(|identity| !identity.is_empty());
         let identity = identity.map(Identity::new).transpose().map_err(|_| "an identity beyond its bound")?;
+        let queue = Some(fields.text(queue.into())?).filter(|queue| !queue.is_empty());
+        let queue = queue.map(HostKey::of_queue).transpose().map_err(|_| "a queue without a name")?;
         let metadata = fields.part(length(metadata)?)?.bytes();
         let url = canonicalizer.canonicalize(fields.text(length(wire)?)?).map_err(|_| "a URL that is none here")?;
         let identity = identity.map(Identity::to_buf);
-        let found = Found { depth, via, redirects, priority, identity, seen_test, ..Found::seed(url) };
+        let found = Found { depth, via, redirects, priority, identity, seen_test, queue, ..Found::seed(url) };
         all.push(found.with_metadata(metadata).map_err(|_| "metadata beyond its bound")?);
     }
     fields.end()?;
@@ -409,6 +414,7 @@ mod tests {
         for seen_test in SEEN_TESTS {
             sent.push(Found { seen_test, ..sent[1].clone() });
             sent.push(Found { seen_test, ..sent[1].clone().with_identity(&[0xff; 64]).unwrap() });
+            sent.push(Found { seen_test, ..sent[1].clone().with_queue("an account").unwrap() });
         }
         let id = LinkBatchId { token: 5, serial: 9 };
         let mut draft = LinkBatchDraft::default();
