@@ -65,9 +65,8 @@ if TYPE_CHECKING:
         VerifiedStatistics,
     )
 
-__all__ = [
+__all__: list[str] = [
     "AddressError",
-    "AuditStatistics",
     "Busy",
     "Canonicalizer",
     "CheckpointCost",
@@ -78,15 +77,10 @@ __all__ = [
     "ForeignLeaseError",
     "Frontier",
     "FrontierError",
-    "FrontierOptions",
     "FrontierStatistics",
-    "GenerationStatistics",
     "GiveUp",
-    "HostGroup",
-    "HostRule",
     "JobError",
     "JobLockedError",
-    "JobOptions",
     "Key",
     "Lease",
     "LeaseOverError",
@@ -95,21 +89,31 @@ __all__ = [
     "MetadataError",
     "Opening",
     "OptionError",
-    "PlanRow",
     "QueueStatistics",
     "Robots",
     "Ruling",
     "Scope",
     "SeenError",
     "SeenSet",
-    "SeenStatistics",
-    "ShardStatistics",
     "SnapshotError",
     "Url",
-    "VerifiedStatistics",
     "Wait",
     "__version__",
     "canonicalize",
     "canonicalize_many",
     "domain",
 ]
+
+if TYPE_CHECKING:
+    __all__ += [
+        "AuditStatistics",
+        "FrontierOptions",
+        "GenerationStatistics",
+        "HostGroup",
+        "HostRule",
+        "JobOptions",
+        "PlanRow",
+        "SeenStatistics",
+        "ShardStatistics",
+        "VerifiedStatistics",
+    ]

@@ -1,0 +1,147 @@
+"""Scrapy's own tests of its scheduler, on ours: from its `tests/test_scheduler.py` and `tests/test_scheduler_base.py` (2.19.0).
+
+Those of the rest do not apply: `TestMigration` and `TestIncompatibility` are about the formats of Scrapy's queues, the tests of
+`DownloaderAwarePriorityQueue` about a queue class that ours has no place for (each host has its turn here anyway), and
+`test_scheduler_without_crawler` about an argument that Scrapy deprecates. The tests of `RFPDupeFilter` are about its file and its methods;
+that requests are filtered by the fingerprinter of the settings is tested here.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+scrapy: Any = pytest.importorskip("scrapy", reason="Scrapy is not installed")
+
+from crawler_frontier.scrapy import Scheduler
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+from scrapy.http import Request
+from scrapy.spiders import Spider
+from scrapy.utils.misc import load_object
+
+PRIORITIES = [
+    ("http://foo.com/a", -2),
+    ("http://foo.com/d", 1),
+    ("http://foo.com/b", -1),
+    ("http://foo.com/c", 0),
+    ("http://foo.com/e", 2),
+]
+URLS = {"http://foo.com/a", "http://foo.com/b", "http://foo.com/c"}
+
+
+@contextmanager
+def scheduler_of(jobdir: pathlib.Path | None, **settings: Any) -> Generator[Scheduler, None, None]:
+    """A scheduler under an engine that does nothing."""
+    crawler: Any = Crawler(Spider, {"JOBDIR": str(jobdir) if jobdir else None, **settings})
+    crawler.engine = Mock()
+    crawler.engine.downloader.get_slot_key = Mock(return_value="foo.com")
+    crawler.stats = load_object(crawler.settings["STATS_CLASS"])(crawler)
+    crawler.request_fingerprinter = load_object("scrapy.utils.request.RequestFingerprinter")()
+    scheduler = Scheduler.from_crawler(crawler)
+    scheduler.open(Spider(name="spider"))
+    try:
+        yield scheduler
+    finally:
+        scheduler.close("finished")
+
+
+@pytest.fixture(params=["memory", "disk", "reopened"])
+def filled(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Callable[..., Any]:
+    """A scheduler with requests; if it is to be reopened, in another run than that in which they came."""
+
+    @contextmanager
+    def fill(requests: list[Request]) -> Generator[Scheduler, None, None]:
+        jobdir = None if request.param == "memory" else tmp_path / "job"
+        with scheduler_of(jobdir) as scheduler:
+            assert not scheduler.has_pending_requests() and len(scheduler) == 0
+            assert all(scheduler.enqueue_request(one) for one in requests)
+            if request.param != "reopened":
+                yield scheduler
+        if request.param == "reopened":
+            with scheduler_of(jobdir) as scheduler:
+                yield scheduler
+
+    return fill
+
+
+def test_it_has_the_interface() -> None:
+    assert issubclass(Scheduler, BaseScheduler)
+
+
+def test_length(filled: Callable[..., Any]) -> None:
+    with filled([Request(url) for url in URLS]) as scheduler:
+        assert scheduler.has_pending_requests() and len(scheduler) == len(URLS)
+
+
+def test_dequeue(filled: Callable[..., Any]) -> None:
+    with filled([Request(url) for url in URLS]) as scheduler:
+        found: set[str] = set()
+        while scheduler.has_pending_requests():
+            found.add(scheduler.next_request().url)
+        assert found == URLS
+        assert scheduler.next_request() is None
+
+
+def test_dequeue_priorities(filled: Callable[..., Any]) -> None:
+    with filled([Request(url, priority=priority) for url, priority in PRIORITIES]) as scheduler:
+        found: list[int] = []
+        while scheduler.has_pending_requests():
+            found.append(scheduler.next_request().priority)
+        assert found == sorted((priority for _, priority in PRIORITIES), reverse=True)
+
+
+def test_duplicates_are_filtered_and_dont_filter_is_not(filled: Callable[..., Any]) -> None:
+    with filled([Request("http://foo.com/a")]) as scheduler:
+        assert not scheduler.enqueue_request(Request("http://foo.com/a"))
+        assert scheduler.enqueue_request(Request("http://foo.com/a", method="POST", body=b"a"))
+        assert scheduler.enqueue_request(Request("http://foo.com/a", dont_filter=True))
+        assert scheduler.enqueue_request(Request("http://foo.com/a", dont_filter=True))
+        assert scheduler.stats.get_value("dupefilter/filtered") == 1
+        assert len(scheduler) == 4
+
+
+def test_unserializable_requests(tmp_path: pathlib.Path) -> None:
+    def function(response: Any) -> None: ...
+
+    with scheduler_of(tmp_path / "job") as scheduler:
+        assert scheduler.enqueue_request(Request("http://foo.com/a", callback=function))
+        assert not scheduler.enqueue_request(Request("http://foo.com/a", callback=function))
+        assert scheduler.stats.get_value("scheduler/unserializable") == 2
+        assert scheduler.stats.get_value("scheduler/enqueued/memory") == 1
+        request = scheduler.next_request()
+        assert request is not None and request.url == "http://foo.com/a"
+
+
+def test_requests_under_way_are_there_again(tmp_path: pathlib.Path) -> None:
+    with scheduler_of(tmp_path / "job") as scheduler:
+        scheduler.enqueue_request(Request("http://foo.com/a"))
+        assert scheduler.next_request() is not None and len(scheduler) == 0
+    with scheduler_of(tmp_path / "job") as scheduler:
+        request = scheduler.next_request()
+        assert request is not None and request.url == "http://foo.com/a"
+
+
+def test_a_name_of_scrapys_that_is_gone_is_an_error(tmp_path: pathlib.Path) -> None:
+    crawler: Any = Mock(settings=Crawler(Spider, {"JOBDIR": str(tmp_path / "job")}).settings)
+    crawler.engine._slot.remove_request = None
+    with pytest.raises(
+        scrapy.exceptions.NotSupported, match=r"has no Mock.remove_request, by which the frontier knows"
+    ):
+        Scheduler.from_crawler(crawler).open(Spider(name="spider"))
+    assert not (tmp_path / "job").exists()
+
+
+def test_next_request_never_raises(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    scheduler: Any
+    with scheduler_of(tmp_path / "job") as scheduler:
+        scheduler.enqueue_request(Request("http://foo.com/a"))
+        scheduler._frontier.close()
+        assert scheduler.next_request() is None and scheduler.next_request() is None
+        assert "The frontier failed, and the spider is closed" in caplog.text
+        scheduler._frontier = None
