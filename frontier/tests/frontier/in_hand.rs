@@ -254,3 +254,22 @@ fn a_frontier_drains_only_when_no_page_is_in_hand() {
     frontier.complete(more, response(200), millis(9000)).unwrap();
     assert!(matches!(frontier.next(millis(9000)).unwrap(), Next::Drained));
 }
+
+/// Two refusals retire the host, the second without a record of its own. Whoever asks again waits for neither.
+#[test]
+fn a_host_that_is_asked_again_forgets_what_its_pages_in_hand_knew() {
+    let mut options = options();
+    (options.politeness.host_failures, options.politeness.patience) = (1, Duration::ZERO);
+    options.politeness.connections_per_host = 2;
+    let mut frontier = site(&options, 3);
+    let mut first = lease(&mut frontier, 0);
+    answered(&mut frontier, &mut first, 200, 0);
+    let (mut second, mut third) = (lease(&mut frontier, 250), lease(&mut frontier, 500));
+    answered(&mut frontier, &mut second, 429, 600);
+    answered(&mut frontier, &mut third, 429, 700);
+    frontier.complete(first, response(200), millis(700)).unwrap();
+    assert_eq!(frontier.ask_again(millis(700)).unwrap(), 0);
+    let moved = Outcome::Moved { to: "https://a.example/2?".to_owned() };
+    assert_eq!(frontier.complete(third, moved, millis(700)).unwrap(), Completion::Retry(millis(950)));
+    frontier.complete(second, response(200), millis(700)).unwrap();
+}

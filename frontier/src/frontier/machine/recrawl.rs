@@ -482,7 +482,9 @@ impl<J: Journal> Frontier<J> {
         let mut update = host.status.clone();
         if update.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
             // It rested because it failed, and may have recovered since.
-            update.due = update.due.min(now + host.delay(&self.politeness));
+            let rested = now + host.delay(&self.politeness);
+            update.due = update.due.min(rested);
+            self.queues.cut_rest(id, rested);
         }
         update.recover();
         self.note_host(id, update, false)?;

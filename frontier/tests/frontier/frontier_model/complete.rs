@@ -423,7 +423,9 @@ impl Model {
         for host in self.numbers.clone() {
             if self.is_retired(host) {
                 if self.hosts[host].ill.take().is_some_and(|ill| !ill.is_patient) {
-                    self.hosts[host].due = self.hosts[host].due.min(now + self.delay(host));
+                    let rested = now + self.delay(host);
+                    let Host { due, next, .. } = &mut self.hosts[host];
+                    (*due, *next) = (rested.min(*due), rested.min(*next));
                 }
                 self.hosts[host].failures = 0;
                 if self.hosts[host].stands.is_some() || self.hosts[host].in_line.is_some() {

@@ -224,6 +224,13 @@ impl HostQueues {
         if host.in_hand == 0 { None } else { self.lent.beside(id).map(|beside| beside.next) }
     }
 
+    /// A rest of a host that nothing was journaled of ends by this time.
+    pub(crate) fn cut_rest(&mut self, id: HostId, by: Timestamp) {
+        if let Some(beside) = self.lent.beside.get_mut(&id) {
+            beside.next = beside.next.min(by);
+        }
+    }
+
     /// When a host with pages out may be asked for a further one, and for which; `None` if one must come back first.
     pub(super) fn further(&self, state: &State, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
         let beside = self.lent.beside(id)?;
