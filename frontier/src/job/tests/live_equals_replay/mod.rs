@@ -260,6 +260,11 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         // by the other, or dropped because of robots.txt or a budget that other pages have spent.
         return Ok(());
     }
+    if crowd > 0 && acts.iter().any(|act| matches!(act, Act::Reprioritize { .. })) {
+        // What is scheduled is queued as it falls due, between one lease and the next. With other priorities than those that are queued, its
+        // place then depends on the moved clocks.
+        return Ok(());
+    }
     if rules.queues_obey {
         // The moved clocks decide whether a queue or a host asks for a robots.txt again, and so what is disallowed by then.
         return Ok(());
