@@ -299,7 +299,7 @@ def test_bad_input_is_a_clear_exception_and_changes_nothing() -> None:
         ({"metadata_bytes": "2MiB"}, OptionError, "metadata.bytes = 2097152: is at most 1048576"),
         ({"hours": "25:00-26:00"}, OptionError, "hours"),
         ({"hosts": {"a.example": {"delay": 1}}}, OptionError, "is no setting of a host"),
-        ({"dropped": ["page x"]}, OptionError, "expected `host NAME` or `urls REGEX`"),
+        ({"dropped": ["page x"]}, OptionError, "expected `host NAME`, `queue NAME` or `urls REGEX`"),
         ({"robots": "no"}, TypeError, "bool"),
     ]:
         with pytest.raises(error, match=None) as raised:
@@ -399,11 +399,14 @@ def test_ctrl_c_is_heard_while_it_waits() -> None:
     frontier = Frontier(robots=False, host_delay=60)
     frontier.admit(["https://example.org/a", "https://example.org/b"])
     frontier.complete(next(frontier.leases()))
+    # A shell starts what runs in the background deaf to it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         frontier.lease()
     timer.join()
+    signal.signal(signal.SIGINT, before)
     with pytest.raises(TimeoutError, match="no URL may be fetched yet"):
         frontier.lease(timeout=0.01)
     assert frontier.statistics().queued == 1

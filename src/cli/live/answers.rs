@@ -6,7 +6,7 @@
 //! | `look` | the crawl's numbers now, as in the events of the live page |
 //! | `hosts ORDER TEXT` | `{"found": …, "hosts": […], "dropped": […]}`: the hosts whose names or states contain the text, and the drop rules |
 //! | `explain URL` | `{"text": …}`: why the URL was not fetched, or not yet |
-//! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: the drop rules after the change. A rule is `host NAME` or `urls REGEX` |
+//! | `drop RULE`, `undrop RULE` | `{"dropped": […]}`: the drop rules after the change. A rule is `host NAME`, `queue NAME` or `urls REGEX` |
 //! | `pause`, `resume`, `stop` | `{"state": …}`: the crawl's state after the action |
 //!
 //! A question that cannot be answered gets `{"error": …}`.
