@@ -77,7 +77,7 @@ impl<J: Journal> Frontier<J> {
             {
                 *drops -= 1;
             } else if self.state.host(of).robots.allows(&path) {
-                self.queue_robots.page_goes_out(id);
+                self.queue_robots.forget(id);
                 return self.lend_page(id, priority, None, now, drops);
             } else {
                 self.drop_disallowed(id, first, metadata)?;
@@ -93,7 +93,9 @@ impl<J: Journal> Frontier<J> {
         let Some(of) = of.filter(|_| !self.state.host(by).status.is_in_doubt()) else { return true };
         match self.state.host(of).robots {
             RobotsFile::Unknown | RobotsFile::Moved(_) => true,
-            RobotsFile::Known { stale_at, .. } => stale_at <= now && !self.queue_robots.is_fresh(RobotsTurn { by, of }),
+            RobotsFile::Known { stale_at, .. } => {
+                stale_at <= now && !self.queue_robots.is_fresh(by, &self.state.host(of).key)
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use ahash::AHashMap;
 
+use crate::address::HostKey;
 use crate::frontier::hosts::HostId;
 
 /// The host whose robots.txt is asked for, and the host or queue by whose clock: they are the same, unless that is a queue.
@@ -20,33 +21,24 @@ impl RobotsTurn {
     }
 }
 
-/// Named queues that have asked for a robots.txt, and lent no page since. Such a file is good for one page of the queue, however old it is
-/// by then; otherwise a queue that rests for longer than `robots_ttl` would ask for nothing else.
+/// Named queues that have asked for a robots.txt and lent no page since, each with the origin. Such a file is good for one page of the queue,
+/// however old it is by then; otherwise a queue that rests for longer than `robots_ttl` would ask for nothing else.
 #[derive(Debug, Default)]
-pub(super) struct QueueRobots(AHashMap<HostId, HostId>);
+pub(super) struct QueueRobots(AHashMap<HostId, HostKey>);
 
 impl QueueRobots {
     /// A queue has learned what an origin's robots.txt is.
-    pub(super) fn note(&mut self, RobotsTurn { by, of }: RobotsTurn) {
-        if by != of {
-            self.0.insert(by, of);
-        }
+    pub(super) fn note(&mut self, queue: HostId, origin: HostKey) {
+        self.0.insert(queue, origin);
     }
 
-    /// A host or queue leaves memory, and its number goes to another.
-    pub(super) fn forget(&mut self, id: HostId) {
-        if !self.0.is_empty() {
-            self.0.retain(|by, of| *by != id && *of != id);
-        }
-    }
-
-    /// A page of a queue goes out.
-    pub(super) fn page_goes_out(&mut self, by: HostId) {
-        self.0.remove(&by);
+    /// A row of the host table leaves memory, and its number goes to another.
+    pub(super) fn forget(&mut self, queue: HostId) {
+        self.0.remove(&queue);
     }
 
     /// Whether the file is good for one page of the queue, however old it is.
-    pub(super) fn is_fresh(&self, turn: RobotsTurn) -> bool {
-        self.0.get(&turn.by) == Some(&turn.of)
+    pub(super) fn is_fresh(&self, queue: HostId, origin: &HostKey) -> bool {
+        self.0.get(&queue) == Some(origin)
     }
 }
