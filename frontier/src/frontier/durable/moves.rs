@@ -1,4 +1,4 @@
-//! URLs that get other priorities, as the journal keeps them: those that wait in the queue of a host, and those that wait for a time.
+//! New priorities in the journal: of URLs that wait in a host's queue, and of URLs that wait for a time.
 //!
 //! # Bytes of moves, of one host
 //!

@@ -65,7 +65,8 @@ pub struct Reprioritized {
 
 /// As many times as front queues that were left are used again.
 const PASSES: u32 = 4;
-/// A URL's entry is read to find its host, if there are so many times more that wait: a walk takes some 15 ns a URL, an entry a microsecond.
+/// If at most one in this many URLs that wait is named, the entries of the named ones are read to find their hosts. A walk takes some 15 ns a
+/// URL, an entry a microsecond.
 const FEW: u64 = 64;
 
 /// As many URLs are looked up at once: what one lookup waits for is loaded while others wait too.
@@ -159,8 +160,8 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// The positions of the requests at this URL that wait, in the order in which they were queued; with an [identity](Href::identity), of
-    /// those that have it; with a [queue](Href::queue), of those in it. For whoever has only a URL, and must say which of several requests is
-    /// meant.
+    /// those that have it; with a [queue](Href::queue), of those in it. It is for a caller that has only a URL, and must name one of several
+    /// requests.
     ///
     /// Reads the entry of each URL that waits in its queue, and of each that waits for a time, is set aside or was given up: about a
     /// microsecond each. No text is kept in memory for it.
@@ -273,7 +274,7 @@ impl<J: Journal> Frontier<J> {
         Ok(done)
     }
 
-    /// The hosts of URLs at these positions, in the order of their numbers; `None` for all, if so many are named that a walk over all URLs
+    /// The hosts of URLs at these positions, in the order of their numbers; `None`: those of all hosts, if so many are named that a walk over all URLs
     /// takes no longer.
     fn hosts_of(&mut self, named: &ScoreTable) -> io::Result<Option<Vec<HostId>>> {
         if (named.len() as u64).saturating_mul(FEW) >= self.state.count().queued {

@@ -103,7 +103,7 @@ impl<J: Journal> Frontier<J> {
         scores.sort_unstable();
         let back = self.state.back();
         let mut is_wanted = [false; 256];
-        // Those that no front queue stands for, each with its URLs.
+        // Priorities without a front queue, each with the number of its URLs.
         let mut wanted: Vec<(i64, usize)> = Vec::new();
         for equal in scores.chunk_by(|one, other| one == other) {
             match back.priorities().exact(equal[0]) {

@@ -50,7 +50,7 @@ pub struct KeptFiles {
 /// The position of each page's entry in the new journal, by the page's fingerprint.
 type Placed = HashMap<u64, Position>;
 
-/// The front queues of the new journal, and those that pages wait in.
+/// Which front queues the new journal has, and which of them pages wait in.
 struct FrontQueues {
     priorities: Priorities,
     is_used: [bool; 256],

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{Both, Model, Page, ROWS, Url, key};
 
-/// New priorities: of which of all pages, and whether all are meant that have its fingerprint.
+/// New priorities: which page is named, and whether by its fingerprint, which others may have too.
 pub(super) type Scores = Vec<(prop::sample::Index, i64, bool)>;
 
 /// What the seen set knows a page by: its key, and the identity in its place.
@@ -72,7 +72,7 @@ impl Both {
         let found = numbers.iter().find(|(number, _)| *number == page.number).map(|(_, position)| *position);
         numbers.sort_unstable();
         let name = name_of(text, page);
-        // Of those that are in no host's queue, each is found.
+        // Each of the URLs that are in no host's queue is found.
         let there = self
             .model
             .all()

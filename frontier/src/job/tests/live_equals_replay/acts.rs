@@ -63,7 +63,7 @@ pub(super) enum Act {
     Extend {
         which: prop::sample::Index,
     },
-    /// Pages get other priorities: one in so many positions of those that wait, and those of these URLs.
+    /// One in `one_in` of the positions that wait gets a new priority, and so do these URLs.
     Reprioritize {
         one_in: u8,
         score: i64,
