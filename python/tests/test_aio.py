@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import crawler_frontier.aio
-from crawler_frontier import Drained, JobLockedError, Lease
+from crawler_frontier import Drained, JobLockedError, Lease, Link
 from crawler_frontier.aio import Frontier
 
 trio: Any
@@ -278,3 +278,24 @@ def test_neither_a_kill_nor_ctrl_c_loses_anything(how: signal.Signals, tmp_path:
     visits = Counter((tmp_path / "done").read_text().split())
     assert 300 - 8 * stops <= len(visits) <= 300
     assert sum(visits.values()) - len(visits) == 0
+
+
+def test_queues_and_priorities_that_move() -> None:
+    async def crawl() -> list[tuple[str | None, str]]:
+        async with Frontier(robots=False, host_delay=0) as frontier:
+            frontier.admit([Link(f"https://example.org/{page}", queue="q") for page in "abcd"])
+            assert [name for name, _ in frontier.queues()] == ["@q"]
+            assert frontier.reprioritize({"https://example.org/c": -1}).moved == 1
+            frontier.drop_urls("/b$")
+            queue = frontier.queue_statistics("@q")
+            assert queue is not None and queue.waiting == 4
+            visits: list[tuple[str | None, str]] = []
+            async for lease in frontier.leases():
+                visits.append((lease.queue, lease.url[-1]))
+                frontier.complete(lease)
+                if len(visits) == 2:
+                    assert frontier.undo_drop("urls /b$")
+            return visits
+
+    visits = asyncio.run(crawl())
+    assert visits[:2] == [("q", "c"), ("q", "a")] and sorted(visits[2:]) == [("q", "b"), ("q", "d")]

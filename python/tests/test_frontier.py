@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -198,6 +199,136 @@ def test_priorities_and_orders() -> None:
         now=0.0,
     )
     assert [url[-1] for _, url in crawl(frontier, {})] == ["b", "c", "a"]
+
+
+def test_a_queue_stands_for_its_hosts(tmp_path: pathlib.Path) -> None:
+    options: dict[str, Any] = {
+        "scope": "any",
+        "robots": False,
+        "hosts": {"@slow": {"host_delay": 5}, "@*": {"connections_per_host": 2}},
+        "groups": {"paid": {"hosts": ["@paid one", "@paid two"], "delay": 3}},
+        "first_contacts_per_host": 2,
+    }
+    job = tmp_path / "job"
+    with Frontier.open(job, **options) as frontier:
+        links = [
+            Link(f"https://{host}.example/{page}", queue=queue)
+            for page, (host, queue) in enumerate([("a", "slow"), ("b", "slow"), ("a", "quick"), ("a", None)])
+        ]
+        assert repr(links[0]) == "Link('https://a.example/0', queue='slow')" and links[3].queue is None
+        assert frontier.admit(links, now=0.0) == [None] * 4
+        assert frontier.admit([links[0], "https://a.example/0"], now=0.0) == ["seen"] * 2
+    # The names are there again in the next process.
+    with Frontier.open(job, **options) as frontier:
+        now = frontier.now()
+        queues = {name: queue.waiting for name, queue in frontier.queues(now=now)}
+        assert queues == {"@slow": 2, "@quick": 1, "https://a.example": 1}
+        leases, _ = frontier.next_batch(10, now=now)
+        # One host in three queues has three clocks, and two hosts in one queue have one.
+        lent = {lease.url[8:]: (lease.queue, lease.origin, lease.delay) for lease in leases}
+        assert lent["a.example/0"] == ("slow", "https://a.example", 5.0)
+        assert lent["a.example/2"] == ("quick", "https://a.example", 1.0)
+        assert lent["a.example/3"] == (None, "https://a.example", 1.0)
+        assert "b.example/1" not in lent
+        for lease in leases:
+            frontier.complete(lease, now=now)
+        match frontier.next(now=now):
+            case Wait(until):
+                assert until == pytest.approx(now + 5, abs=1e-5)
+            case other:
+                raise AssertionError(other)
+        for asked in ("@slow", links[1], "https://a.example/any"):
+            assert frontier.queue_statistics(asked, now=now) is not None
+        assert frontier.queue_statistics("@nobody") is None and frontier.queue_statistics("https://b.example/") is None
+        # What others have asked counts for the queue.
+        frontier.host_was_asked(links[1], at=now + 60)
+        frontier.host_was_asked("https://b.example/", at=now + 90)
+        queue = frontier.queue_statistics("@slow", now=now)
+        assert queue is not None and queue.waiting == 1 and queue.due == pytest.approx(now + 65, abs=1e-5)
+        assert "@slow" in str(frontier.explain(links[1], now=now))
+        # All of a queue can be dropped, and brought back.
+        frontier.drop_queue("slow", now=now)
+        assert frontier.dropped() == ["queue slow"] and isinstance(frontier.next(now=now + 100), Drained)
+        assert frontier.undo_drop("queue slow", now=now) and not frontier.undo_drop("queue slow", now=now)
+        assert due(frontier, now + 100).url == "https://b.example/1"
+    for name in ("", "*", " a", "x" * 65, "a\nb"):
+        with pytest.raises(ValueError, match="is no name of a queue"):
+            Link("https://a.example/", queue=name)
+
+
+def test_a_link_on_a_page_may_name_a_queue() -> None:
+    frontier = Frontier(robots=False, host_delay=0)
+    frontier.seed(Link("https://example.org/", queue="pages"), now=0.0)
+    frontier.answer(due(frontier, 0.0), 200, links=["/a", Link("/b", queue="b")], now=0.0)
+    assert {lease.url[-1]: lease.queue for lease in frontier.next_batch(9, now=0.0)[0]} == {"a": None, "b": "b"}
+
+
+def test_all_of_a_host_and_what_a_pattern_matches_can_be_dropped() -> None:
+    frontier = Frontier(robots=False, scope="any", host_delay=0)
+    frontier.admit(["https://a.example/1", "https://b.example/2", Link("https://b.example/3", queue="q")], now=0.0)
+    frontier.drop_host("b.example", now=0.0)
+    frontier.drop_urls("/1$", now=0.0)
+    assert isinstance(frontier.next(now=0.0), Drained)
+    assert frontier.admit(["https://b.example/4", "https://c.example/1"], now=0.0) == ["dropped"] * 2
+    assert sorted(frontier.dropped()) == ["host b.example", "urls /1$"]
+    assert frontier.undo_drop("host b.example", now=0.0)
+    assert {lease.url[-1] for lease in frontier.next_batch(9, now=0.0)[0]} == {"2", "3"}
+    for act, bad in ((frontier.drop_host, "a b"), (frontier.drop_queue, "*"), (frontier.drop_urls, "(")):
+        with pytest.raises(OptionError):
+            act(bad)
+    with pytest.raises(OptionError, match="expected `host NAME`"):
+        frontier.undo_drop("b.example")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_priorities_move_as_in_a_sorted_list(seed: int) -> None:
+    """Against a naive model: a dict of priorities, whose least goes first, and of equals the one that came there first."""
+    dice, now = random.Random(seed), 0.0
+    frontier = Frontier(robots=False, host_delay=0)
+    model: dict[str, tuple[int, int]] = {}
+    arrivals = iter(range(10**6))
+    visits: list[str] = []
+    expected: list[str] = []
+    for _ in range(60):
+        match dice.randrange(3):
+            case 0:
+                urls = [f"https://example.org/{dice.randrange(10**9)}" for _ in range(dice.randrange(6))]
+                links = [Link(url, priority=dice.randrange(-3, 3)) for url in urls]
+                assert frontier.admit(links, now=now) == [None] * len(links)
+                for link in links:
+                    assert link.priority is not None
+                    model[link.url] = (link.priority, next(arrivals))
+            case 1 if model:
+                chosen = dice.sample(sorted(model), dice.randrange(1, len(model) + 1))
+                scores = {url: dice.randrange(-5, 5) for url in chosen}
+                moved = [url for url in chosen if scores[url] != model[url][0]]
+                by_position = [(frontier.positions_of(url)[0], score) for url, score in scores.items()]
+                by_fingerprint = [(frontier.fingerprint(url), score) for url, score in scores.items()]
+                match dice.randrange(4):
+                    case 0:
+                        done = frontier.reprioritize(scores, now=now)
+                    case 1:
+                        done = frontier.reprioritize([(Link(url), score) for url, score in scores.items()], now=now)
+                    case 2:
+                        done = frontier.reprioritize(by_position, now=now)
+                    case _:
+                        done = frontier.reprioritize(dict(by_fingerprint), fingerprints=True, now=now)
+                assert (done.moved, done.unchanged, done.out, done.unknown) == (len(moved), len(chosen) - len(moved), 0, 0)
+                # Those that move together keep their order.
+                for url in sorted(moved, key=lambda url: model[url]):
+                    model[url] = (scores[url], next(arrivals))
+            case _ if model:
+                lease = due(frontier, now)
+                visits.append(lease.url)
+                expected.append(min(model, key=lambda url: model[url]))
+                assert lease.priority == model.pop(lease.url)[0]
+                frontier.complete(lease, now=now)
+            case _:
+                pass
+    assert visits == expected
+    assert frontier.reprioritize([("https://example.org/never", 1)], now=now).unknown == 1
+    with pytest.raises(AddressError):
+        frontier.reprioritize([("https://example.org/never", 1), ("mailto:x", 1)], now=now)
 
 
 def test_pages_are_visited_again_and_forgotten() -> None:

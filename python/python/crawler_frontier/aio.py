@@ -34,7 +34,7 @@ from ._native import Busy, Drained, Fetch, GiveUp, Wait
 from ._native import Frontier as _Frontier
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
     from os import PathLike
 
     from typing_extensions import Unpack
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Link,
         Opening,
         QueueStatistics,
+        Reprioritized,
     )
     from ._types import Failure, Refusal
 
@@ -240,8 +241,8 @@ class Frontier:
         self.core.answered(lease, status, **answer)
         self._wake()
 
-    def host_was_asked(self, url: str) -> None:
-        """Notes that other software sent a request to the host of this URL."""
+    def host_was_asked(self, url: str | Link) -> None:
+        """Notes that other software sent a request to the host of this URL, or to the queue of this link."""
         self.core.host_was_asked(url)
         self._wake()
 
@@ -256,6 +257,34 @@ class Frontier:
     def ask_again(self) -> int:
         """Queues all URLs again that were given up with their hosts."""
         return self._changed(self.core.ask_again())
+
+    def reprioritize(
+        self,
+        scores: Mapping[int, int] | Mapping[str, int] | Mapping[Link, int] | Iterable[tuple[int | str | Link, int]],
+        *,
+        fingerprints: bool = False,
+    ) -> Reprioritized:
+        """Gives URLs that wait other priorities: see ``crawler_frontier.Frontier.reprioritize``."""
+        return self._changed(self.core.reprioritize(scores, fingerprints=fingerprints))
+
+    def drop_host(self, host: str) -> None:
+        """Drops all URLs of a host, now and from now on."""
+        self.core.drop_host(host)
+        self._wake()
+
+    def drop_queue(self, name: str) -> None:
+        """Drops all URLs of a queue, now and from now on."""
+        self.core.drop_queue(name)
+        self._wake()
+
+    def drop_urls(self, pattern: str) -> None:
+        """Drops all URLs whose key a regular expression matches, now and from now on."""
+        self.core.drop_urls(pattern)
+        self._wake()
+
+    def undo_drop(self, rule: str) -> bool:
+        """Takes a drop back, by its text: ``"queue NAME"``; says whether there was one."""
+        return self._changed(self.core.undo_drop(rule))
 
     # Questions.
 
@@ -272,11 +301,15 @@ class Frontier:
         """The frontier in numbers."""
         return self.core.statistics()
 
-    def queue_statistics(self, url: str) -> QueueStatistics | None:
-        """What the queue of this URL's host waits for."""
+    def queue_statistics(self, url: str | Link) -> QueueStatistics | None:
+        """What the queue of this URL's host waits for, or one by its name, as ``@name``."""
         return self.core.queue_statistics(url)
 
-    def explain(self, url: str, *, identity: bytes | None = None) -> Explanation:
+    def queues(self) -> list[tuple[str, QueueStatistics]]:
+        """What all queues in memory wait for."""
+        return self.core.queues()
+
+    def explain(self, url: str | Link, *, identity: bytes | None = None) -> Explanation:
         """Says why a URL was not fetched, or when it will be."""
         return self.core.explain(url, identity=identity)
 

@@ -1,6 +1,6 @@
 //! How errors of a frontier and of its job become Python's exceptions.
 
-use crawler_frontier::address::IdentityError;
+use crawler_frontier::address::{IdentityError, QueueError};
 use crawler_frontier::frontier::{FrontierError, TokenError};
 use crawler_frontier::gate::MetadataError;
 use crawler_frontier::job::JobError;
@@ -63,6 +63,10 @@ pub(crate) fn metadata(error: &MetadataError) -> PyErr {
 
 pub(crate) fn identity(error: IdentityError) -> PyErr {
     PyValueError::new_err(words(&error))
+}
+
+pub(crate) fn queue(error: &QueueError) -> PyErr {
+    PyValueError::new_err(words(error))
 }
 
 pub(crate) fn token(error: TokenError) -> PyErr {

@@ -37,6 +37,7 @@ pub(crate) struct Lease {
     referrer: Option<String>,
     metadata: Box<[u8]>,
     identity: Option<Vec<u8>>,
+    queue: Option<Box<str>>,
     kind: LeaseKind,
     depth: u32,
     attempt: u8,
@@ -63,6 +64,7 @@ impl Lease {
             referrer: lease.referrer().map(str::to_owned),
             metadata: lease.metadata().into(),
             identity: lease.identity().map(|identity: Identity<'_>| identity.bytes().to_vec()),
+            queue: lease.queue().map(Box::from),
             kind: lease.kind(),
             depth: lease.depth(),
             attempt: lease.attempt(),
@@ -148,6 +150,12 @@ impl Lease {
     #[getter]
     fn identity<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.identity.as_ref().map(|identity| PyBytes::new(py, identity))
+    }
+
+    /// The queue that its finder named; ``None`` if it waited in that of its host. For a robots.txt, the queue that it is asked for.
+    #[getter]
+    fn queue(&self) -> Option<&str> {
+        self.queue.as_deref()
     }
 
     /// Links from a seed.

@@ -1,6 +1,6 @@
 //! URLs on their way in: texts, or links with what their finder says about them.
 
-use crawler_frontier::address::{AddressError, Identity};
+use crawler_frontier::address::{AddressError, HostKey, Identity};
 use crawler_frontier::frontier::Href;
 use crawler_frontier::gate::{Found, Gate, MetadataError, SeenTest, Via};
 use pyo3::prelude::*;
@@ -17,17 +17,19 @@ use super::errors;
 ///     priority: The least goes first. By default it is the depth.
 ///     metadata: Bytes that travel with the URL and come back in its lease, at each try and after each restart.
 ///     identity: What stands for the request in the seen test in place of the URL: 1 to 64 bytes, such as a digest of its method and body.
+///     queue: The name of the queue that it waits in, in place of that of its host: an API's account, Scrapy's download slot. The queue is
+///         then what has a clock, connections, failures and budgets. 1 to 64 bytes, no control characters, no blanks around it, not ``*``.
 ///     unconditional: It is queued whatever the seen set says, which is neither asked nor told.
 ///     remembered: Beside ``unconditional``: the seen set is told, though not asked.
 ///     nofollow: It is not to be followed, and counts as refused.
 ///     depth: Links from a seed, for ``Frontier.admit``. On a page it follows from the page.
 ///
 /// Raises:
-///     ValueError: If the identity or the metadata is too long.
+///     ValueError: If the identity or the metadata is too long, or the queue cannot have this name.
 ///
 /// >>> from crawler_frontier import Link
-/// >>> Link("/search", metadata=b"q=red", identity=b"q=red", priority=3)
-/// Link('/search', priority=3, metadata=b'q=red', identity=b'q=red')
+/// >>> Link("/search", metadata=b"q=red", identity=b"q=red", priority=3, queue="ann")
+/// Link('/search', priority=3, metadata=b'q=red', identity=b'q=red', queue='ann')
 #[pyclass(frozen, module = "crawler_frontier")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Link {
@@ -39,6 +41,9 @@ pub(crate) struct Link {
     priority: Option<i64>,
     metadata: Vec<u8>,
     identity: Option<Vec<u8>>,
+    /// The name of the queue that it waits in; ``None`` for that of its host.
+    #[pyo3(get)]
+    queue: Option<String>,
     /// Whether the seen set is not asked.
     #[pyo3(get)]
     unconditional: bool,
@@ -56,20 +61,21 @@ pub(crate) struct Link {
 #[pymethods]
 impl Link {
     #[new]
-    #[pyo3(signature = (url, *, priority=None, metadata=None, identity=None, unconditional=false, remembered=false, nofollow=false, depth=0))]
+    #[pyo3(signature = (url, *, priority=None, metadata=None, identity=None, queue=None, unconditional=false, remembered=false, nofollow=false, depth=0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
         url: String,
         priority: Option<i64>,
         metadata: Option<Vec<u8>>,
         identity: Option<Vec<u8>>,
+        queue: Option<String>,
         unconditional: bool,
         remembered: bool,
         nofollow: bool,
         depth: u32,
     ) -> PyResult<Self> {
         let metadata = metadata.unwrap_or_default();
-        let link = Self { url, priority, metadata, identity, unconditional, remembered, nofollow, depth };
+        let link = Self { url, priority, metadata, identity, queue, unconditional, remembered, nofollow, depth };
         link.href()?;
         Ok(link)
     }
@@ -94,6 +100,9 @@ impl Link {
         }
         if let Some(identity) = self.identity(py) {
             said.push(format!("identity={}", identity.repr()?));
+        }
+        if let Some(queue) = &self.queue {
+            said.push(format!("queue={}", PyString::new(py, queue).repr()?));
         }
         let switches =
             [("unconditional", self.unconditional), ("remembered", self.remembered), ("nofollow", self.nofollow)];
@@ -129,11 +138,24 @@ impl Link {
         given.try_iter()?.map(|link| Self::of(&link?)).collect()
     }
 
+    /// The URL, as it was given.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The name of its queue, or of the one that a text such as `@name` means.
+    pub(crate) fn queue_name(&self) -> Option<&str> {
+        self.queue.as_deref().or_else(|| self.url.strip_prefix('@'))
+    }
+
     /// The link, as the heart has it.
     pub(crate) fn href(&self) -> PyResult<Href<'_>> {
         let mut href = Href::from(&self.url).metadata(&self.metadata).map_err(|error| errors::metadata(&error))?;
         if let Some(identity) = &self.identity {
             href = href.identity(identity).map_err(errors::identity)?;
+        }
+        if let Some(queue) = &self.queue {
+            href = href.queue(queue).map_err(|error| errors::queue(&error))?;
         }
         (href.priority, href.nofollow) = (self.priority, self.nofollow);
         Ok(match (self.unconditional, self.remembered) {
@@ -156,7 +178,9 @@ impl Link {
             (true, true) => SeenTest::Told,
         };
         let identity = self.identity.as_ref().and_then(|identity| Identity::new(identity).ok()).map(Identity::to_buf);
-        let found = Found { depth: self.depth, via, priority: self.priority, seen_test, identity, ..Found::seed(url) };
+        let queue = self.queue.as_ref().and_then(|name| HostKey::of_queue(name).ok());
+        let found =
+            Found { depth: self.depth, via, priority: self.priority, seen_test, identity, queue, ..Found::seed(url) };
         Ok(Ok(found.with_metadata(&self.metadata)?))
     }
 }

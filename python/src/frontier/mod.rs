@@ -2,13 +2,14 @@
 //!
 //! `core` shares one frontier among threads; `options`, `link` and `lease` are what goes in and out, `outcomes` and `reports` what is said and
 //! answered. Here is the class itself: URLs go in, and leases come out. `ends` has its methods by which leases come back, `tokens` those by
-//! their tokens, and `questions` the questions to it.
+//! their tokens, `moves` those that change what waits, and `questions` the questions to it.
 
 mod core;
 mod ends;
 mod errors;
 mod lease;
 mod link;
+mod moves;
 mod options;
 mod outcomes;
 mod quantities;
@@ -26,13 +27,13 @@ use pyo3::exceptions::{PyTimeoutError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::errors::{address, option};
+use crate::errors::option;
 use core::{Clock, Core, Failed, State, on};
 use lease::Lease;
 use link::Link;
 use options::Options;
 use quantities::{moment, seconds, timestamp};
-use reports::{CheckpointCost, Explanation, FrontierStatistics, Opening, QueueStatistics};
+use reports::{CheckpointCost, Explanation, FrontierStatistics, Opening, QueueStatistics, Reprioritized};
 
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Frontier>()?;
@@ -48,6 +49,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Explanation>()?;
     module.add_class::<FrontierStatistics>()?;
     module.add_class::<Opening>()?;
+    module.add_class::<Reprioritized>()?;
     module.add_class::<QueueStatistics>()
 }
 
@@ -313,10 +315,7 @@ impl Frontier {
     /// Raises:
     ///     AddressError: If it is no URL.
     fn has_seen(&self, py: Python<'_>, url: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (link, gate) = (Link::of(url)?, self.core.gate());
-        let found = link.found(gate).map_err(|error| errors::metadata(&error))?;
-        let found = found.map_err(|error| address(&error))?;
-        let fingerprint = found.fingerprint(gate.fingerprint_key());
+        let (gate, fingerprint) = (self.core.gate(), self.fingerprint_of(&Link::of(url)?)?);
         Ok(py.detach(|| gate.seen().contains(fingerprint)))
     }
 

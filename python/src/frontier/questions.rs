@@ -1,10 +1,11 @@
 //! What others have asked, and what is asked of the frontier: its numbers, its queues, and why a URL was not fetched.
 
-use crawler_frontier::address::Identity;
+use crawler_frontier::address::HostKey;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::core::on;
+use super::link::Link;
 use super::quantities::{moment, seconds};
 use super::reports::{Explanation, FrontierStatistics, QueueStatistics};
 use super::{Frontier, errors};
@@ -12,11 +13,13 @@ use crate::errors::address;
 
 #[pymethods]
 impl Frontier {
-    /// Notes that other software sent a request to the host of this URL: a browser for an image, your own robots.txt machinery. The host
-    /// rests as after a request of the frontier.
+    /// Notes that other software sent a request to the host of this URL, or to the queue of this link: a browser for an image, your own
+    /// robots.txt machinery. The host rests as after a request of the frontier.
     #[pyo3(signature = (url, at=None))]
-    fn host_was_asked(&self, py: Python<'_>, url: &str, at: Option<f64>) -> PyResult<()> {
-        self.core.change(py, moment(at)?, |state, now| Ok(on!(state, frontier => frontier.host_was_asked(url, now))?))
+    fn host_was_asked(&self, py: Python<'_>, url: &Bound<'_, PyAny>, at: Option<f64>) -> PyResult<()> {
+        let link = Link::of(url)?;
+        let href = link.href()?;
+        self.core.change(py, moment(at)?, |state, now| Ok(on!(state, frontier => frontier.host_was_asked(href, now))?))
     }
 
     /// Queues all URLs again that were given up with their hosts, and says how many they were.
@@ -46,24 +49,52 @@ impl Frontier {
         Ok(counts)
     }
 
-    /// What the queue of a host waits for, by any of its URLs; ``None`` if nothing is known of it.
+    /// What a queue waits for: that of a host, by any of its URLs; or one by its name, as ``@name``, which ``queues`` gives too. ``None`` if
+    /// nothing is known of it. A microsecond.
     ///
-    /// >>> from crawler_frontier import Frontier
+    /// Raises:
+    ///     AddressError: If it is no URL.
+    ///     ValueError: If no queue can have this name.
+    ///
+    /// >>> from crawler_frontier import Frontier, Link
     /// >>> frontier = Frontier()
-    /// >>> frontier.seed("https://example.org/a", now=0.0)
+    /// >>> frontier.admit(["https://example.org/a", Link("https://api.example/", queue="ann")], now=0.0)
+    /// [None, None]
     /// >>> frontier.queue_statistics("https://example.org/", now=0.0).waiting
     /// 1
+    /// >>> frontier.queue_statistics("@ann", now=0.0).waiting
+    /// 1
     #[pyo3(signature = (url, *, now=None))]
-    fn queue_statistics(&self, py: Python<'_>, url: &str, now: Option<f64>) -> PyResult<Option<QueueStatistics>> {
-        let host = self.core.gate().canonicalizer().canonicalize(url).map_err(|error| address(&error))?;
-        let host = host.host_key();
+    fn queue_statistics(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        now: Option<f64>,
+    ) -> PyResult<Option<QueueStatistics>> {
+        let link = Link::of(url)?;
+        let key = if let Some(name) = link.queue_name() {
+            HostKey::of_queue(name).map_err(|error| errors::queue(&error))?
+        } else {
+            let url = self.core.gate().canonicalizer().canonicalize(link.url());
+            url.map_err(|error| address(&error))?.host_key()
+        };
         let queue = self
             .core
-            .ask(py, moment(now)?, |state, now| Ok(on!(state, frontier => frontier.queue_statistics(&host, now))?))?;
+            .ask(py, moment(now)?, |state, now| Ok(on!(state, frontier => frontier.queue_statistics(&key, now))?))?;
         Ok(queue.map(QueueStatistics::from))
     }
 
-    /// What all queues in memory wait for, by scheme, host and port. A million take some 80 ms, and their objects more.
+    /// What all queues in memory wait for: those of hosts by scheme, host and port, others as ``@name``. A million take some 80 ms, and
+    /// their objects more.
+    ///
+    /// >>> from crawler_frontier import Frontier, Link
+    /// >>> frontier = Frontier()
+    /// >>> frontier.admit(["https://example.org/a", Link("https://example.org/b", queue="ann")], now=0.0)
+    /// [None, None]
+    /// >>> for name, queue in frontier.queues(now=0.0):
+    /// ...     print(name, queue.waiting, queue.lent, queue.due)
+    /// https://example.org 1 0 0.0
+    /// @ann 1 0 0.0
     #[pyo3(signature = (*, now=None))]
     fn queues(&self, py: Python<'_>, now: Option<f64>) -> PyResult<Vec<(String, QueueStatistics)>> {
         self.core.ask(py, moment(now)?, |state, now| {
@@ -75,6 +106,10 @@ impl Frontier {
 
     /// Says why a URL was not fetched, or when it will be. It knows no history: ``crawler explain`` reads that from the directory.
     ///
+    /// Args:
+    ///     url: A URL, or a ``Link`` with its identity and its queue.
+    ///     identity: That of the request, if it has one.
+    ///
     /// Raises:
     ///     AddressError: If it is no URL.
     ///
@@ -84,15 +119,21 @@ impl Frontier {
     /// >>> frontier.explain("https://example.com/a").verdict
     /// 'refused: out_of_scope (scope.kind = host)'
     #[pyo3(signature = (url, *, identity=None, now=None))]
-    fn explain(&self, py: Python<'_>, url: &str, identity: Option<&[u8]>, now: Option<f64>) -> PyResult<Explanation> {
-        let url = self.core.gate().canonicalizer().canonicalize(url).map_err(|error| address(&error))?;
-        let identity = identity.as_ref().map(Identity::new).transpose().map_err(errors::identity)?;
-        let explanation = self.core.ask(py, moment(now)?, |state, now| {
-            Ok(on!(state, frontier => match identity {
-                None => frontier.explain(&url, now),
-                Some(identity) => frontier.explain_identity(&url, identity, now),
-            })?)
-        })?;
+    fn explain(
+        &self,
+        py: Python<'_>,
+        url: &Bound<'_, PyAny>,
+        identity: Option<&[u8]>,
+        now: Option<f64>,
+    ) -> PyResult<Explanation> {
+        let link = Link::of(url)?;
+        let mut href = link.href()?;
+        if let Some(identity) = &identity {
+            href = href.identity(identity).map_err(errors::identity)?;
+        }
+        let explanation = self
+            .core
+            .ask(py, moment(now)?, |state, now| Ok(on!(state, frontier => frontier.explain_request(href, now))?))?;
         Ok(Explanation(explanation))
     }
 }

@@ -158,6 +158,26 @@ impl From<heart::QueueStatistics> for QueueStatistics {
 }
 
 numbers! {
+    /// What became of the URLs that a call of ``reprioritize`` named.
+    Reprioritized {
+        /// URLs that have their new priority now.
+        moved: u64,
+        /// URLs that had it already.
+        unchanged: u64,
+        /// URLs that are lent out, or were tried and go next: they keep their priority and their place.
+        out: u64,
+        /// Names of no URL that waits: it is done, dropped, or was never admitted.
+        unknown: u64,
+    }
+}
+
+impl From<heart::Reprioritized> for Reprioritized {
+    fn from(of: heart::Reprioritized) -> Self {
+        Self { moved: of.moved, unchanged: of.unchanged, out: of.out, unknown: of.unknown }
+    }
+}
+
+numbers! {
     /// What one checkpoint cost.
     CheckpointCost {
         /// From beginning to end, in seconds.
