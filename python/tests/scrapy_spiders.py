@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import scrapy
 import scrapy.crawler
-from scrapy.exceptions import CloseSpider
+from scrapy import signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.extensions.feedexport import FileFeedStorage, ItemFilter
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -173,7 +176,79 @@ class Cookies(Tree):
         self.write(f"{response.url.rsplit('/', 1)[1]} {response.text}")
 
 
-SPIDERS = {spider.__name__: spider for spider in (Tree, Lambdas, Mixed, Renamed, Old, Twice, Ordered, Data, Cookies)}
+class Star(Tree):
+    """A page that links to all others, each of which is an item of one of two kinds."""
+
+    name = "star"
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Star:
+        spider: Any = super().from_crawler(crawler, *args, **kwargs)
+        if crawler.settings.getbool("STAYS"):
+            crawler.signals.connect(spider.stay, signals.spider_idle)
+        assert isinstance(spider, Star)
+        return spider
+
+    def stay(self) -> None:
+        raise DontCloseSpider
+
+    def parse(self, response: Response, **more: Any) -> Iterator[Any]:
+        number = int(response.url.rsplit("/", 1)[1])
+        if number == 0:
+            for other in range(1, self.settings.getint("PAGES")):
+                yield scrapy.Request(self.at(0, f"/p/{other}"))
+        else:
+            yield {"url": response.url, "kind": "odd" if number % 2 else "even"}
+        self.write(response.url)
+
+
+class Odd(ItemFilter):
+    """Takes odd items alone."""
+
+    def accepts(self, item: Any) -> bool:
+        return bool(item["kind"] == "odd")
+
+
+class Broken(FileFeedStorage):
+    """A storage that fails while a file is there."""
+
+    def store(self, file: Any) -> Any:
+        file.close()
+        if Path(self.path).parent.joinpath("broken").exists():
+            raise OSError("no room")
+        return None
+
+
+class Slots(Tree):
+    """Asks for URLs in the slots that the settings name, and for a page by the engine's own download."""
+
+    name = "slots"
+    is_downloaded = False
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url, slot in self.settings.getlist("REQUESTS"):
+            yield scrapy.Request(url, meta={"download_slot": slot} if slot else {})
+
+    async def parse(self, response: Response, **more: Any) -> AsyncIterator[Any]:
+        if not self.is_downloaded and (url := self.settings.get("DOWNLOAD")):
+            self.is_downloaded = True
+            engine: Any = self.crawler.engine
+            request = scrapy.Request(url)
+            if hasattr(engine, "download_async"):
+                await engine.download_async(request)
+            else:
+                await maybe_deferred_to_future(engine.download(request))
+        self.write(response.url)
+        # What a page's meta has is not the slot that the downloader chose for it.
+        assert self.settings.getbool("HAS_SLOTS") == ("download_slot" in response.meta), response.meta
+        for url in response.text.split():
+            yield scrapy.Request(url, meta=response.meta)
+
+
+SPIDERS = {
+    spider.__name__: spider
+    for spider in (Tree, Lambdas, Mixed, Renamed, Old, Twice, Ordered, Data, Cookies, Slots, Star)
+}
 
 
 def main() -> None:

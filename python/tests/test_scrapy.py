@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
-import random
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,87 +19,10 @@ from scrapy.http import FormRequest, JsonRequest, Request
 
 from crawler_frontier import Frontier
 from crawler_frontier.scrapy.payload import Unserializable, dump, load
+from scrapy_crawls import OK, REACTORS, VERSION, Crawl, all_ok, answers
 from simulated_web import Reply, Web, tree
 
-HERE = pathlib.Path(__file__).parent
-VERSION = tuple(int(part) for part in scrapy.__version__.split(".")[:2])
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its hosts are addresses of loopback")
-
-
-class Crawl:
-    """A spider and its files."""
-
-    def __init__(self, directory: pathlib.Path, web: Web, **settings: Any) -> None:
-        self.job, self._done = directory / "job", directory / "done"
-        self.settings = {"JOBDIR": str(self.job), "DONE": str(self._done), "PORT": web.port, **settings}
-        self.log = ""
-
-    def start(self, spider: str, **settings: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, str(HERE / "scrapy_spiders.py"), spider, json.dumps({**self.settings, **settings})],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, spider: str, **settings: Any) -> dict[str, Any]:
-        """Runs it to its end, and returns its statistics."""
-        output, self.log = self.start(spider, **settings).communicate(timeout=60)
-        assert output, self.log
-        assert "CRITICAL" not in self.log and "crawler_frontier/scrapy/" not in self.log, self.log
-        return dict(json.loads(output))
-
-    def run_with_kills(self, spider: str, kills: int, seed: int, how: signal.Signals = signal.SIGKILL) -> int:
-        """Runs it, and kills it up to so many times; returns how often it was killed."""
-        dice, done = random.Random(seed), 0
-        while True:
-            process = self.start(spider)
-            try:
-                # The first second is Python's and Scrapy's own start.
-                output, self.log = process.communicate(timeout=60 if done >= kills else dice.uniform(0.7, 1.6))
-                assert output, self.log
-                return done
-            except subprocess.TimeoutExpired:
-                process.send_signal(how)
-                process.communicate()
-                done += 1
-
-    def done(self) -> list[str]:
-        """The callbacks that have run to their ends, by the last parts of their URLs."""
-        if not self._done.exists():
-            return []
-        return [line.rsplit("/", 1)[1] if "/" in line else line for line in self._done.read_text().splitlines()]
-
-    def failed(self) -> list[str]:
-        return [line for line in self._done.read_text().splitlines() if line.startswith("failed")]
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., Web]]:
-    """Serves a web until the test's end."""
-    running: list[AbstractContextManager[Web]] = []
-
-    def begin(pages: Callable[[str, str], Reply], hosts: int = 3, **options: Any) -> Web:
-        web = Web(hosts, pages, **options)
-        context = web.running()
-        running.append(context)
-        return context.__enter__()
-
-    yield begin
-    for context in running:
-        context.__exit__(None, None, None)
-
-
-def answers(replies: dict[str, Reply]) -> Callable[[str, str], Reply]:
-    return lambda host, path: replies.get(path, (404, {}, b""))
-
-
-OK: Reply = (200, {}, b"")
-
-
-def all_ok(host: str, path: str) -> Reply:
-    return OK
 
 
 def test_a_crawl_ends_and_a_finished_job_does_nothing(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
@@ -123,13 +42,6 @@ def test_a_crawl_ends_and_a_finished_job_does_nothing(serve: Callable[..., Web],
     assert "is finished" in crawl.log and "To begin anew, remove the directory or name another JOBDIR" in crawl.log
     with Frontier.open(crawl.job / "frontier", keep_journal=False, scope="any", robots=False) as frontier:
         assert frontier.statistics().completed == 60 and len(frontier) == 0
-
-
-REACTORS: dict[str, dict[str, Any]] = {
-    "asyncio": {},
-    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
-    "none": {"TWISTED_REACTOR_ENABLED": False},
-}
 
 
 @pytest.mark.parametrize("reactor", REACTORS)
@@ -205,6 +117,67 @@ def test_slots_and_several_connections(serve: Callable[..., Web], tmp_path: path
     first, second = ([at for at, _ in web.log[host]] for host in ("127.0.1.1", "127.0.1.2"))
     assert first[4] - first[1] < 0.15, "four at once"
     assert min(later - earlier for earlier, later in zip(second, second[1:], strict=False)) >= 0.3
+
+
+def test_ports_of_a_host_share_its_slot(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    """One clock, as in Scrapy, also for what no scheduler has seen, and where the meta of a page is copied."""
+    webs = [serve(all_ok, 1) for _ in range(3)]
+    webs[0].pages = lambda _, path: (200, {}, b"" if "more" in path else webs[1].url(0, f"/more{path}").encode())
+    requests = [(webs[n % 2].url(0, f"/{n}"), None) for n in range(10)]
+    crawl = Crawl(tmp_path, webs[0], DOWNLOAD_DELAY=0.05, REQUESTS=requests, DOWNLOAD=webs[2].url(0, "/image"))
+    crawl.run("Slots")
+    assert len(crawl.done()) == 15
+    times = sorted(at for web in webs for log in web.log.values() for at, _ in log)
+    # The image comes second. Scrapy's own clock counts for it, from start to start; the first page came later by its connection.
+    assert len(times) == 16 and times[1] - times[0] >= 0.025 and web_gap(times[1:]) >= 0.05
+    with Frontier.open(crawl.job / "frontier", keep_journal=False, scope="any", robots=False) as frontier:
+        assert [name for name, _ in frontier.queues()] == ["@127.0.1.1"]
+
+
+def test_the_users_slots_are_queues(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(all_ok, 2)
+    requests = [(web.url(n % 2, f"/{n}"), "together") for n in range(8)]
+    requests += [(web.url(0, f"/apart/{n}"), "x" * 100) for n in range(4)]
+    crawl = Crawl(
+        tmp_path,
+        web,
+        DOWNLOAD_SLOTS={"together": {"delay": 0.1}, "x" * 100: {"delay": 0.3}},
+        REQUESTS=requests,
+        HAS_SLOTS=True,
+    )
+    crawl.run("Slots")
+    assert len(crawl.done()) == 12
+    log = [one for log in web.log.values() for one in log]
+    assert web_gap(sorted(at for at, path in log if "apart" not in path)) >= 0.1
+    assert web_gap(sorted(at for at, path in log if "apart" in path)) >= 0.3
+    assert min(web.gaps()) < 0.1, "the host has two clocks, since the user says so"
+
+
+def test_rules_are_for_slots(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    web = serve(all_ok, 3)
+    requests = [(web.url(n % 3, f"/{n}"), None) for n in range(9)]
+    crawl = Crawl(
+        tmp_path,
+        web,
+        DOWNLOAD_SLOTS={"127.0.1.1": {"delay": 0.1, "concurrency": 1}},
+        FRONTIER_OPTIONS={
+            "hosts": {"127.0.1.1": {"max_pages": 2}, "@127.0.1.2": {"host_delay": 0.2}},
+            "groups": {"one": {"hosts": ["127.0.1.3"], "delay": 0.15}},
+        },
+        REQUESTS=requests,
+    )
+    crawl.run("Slots")
+    times = {host[-1]: [at for at, _ in log] for host, log in web.log.items()}
+    assert len(times["1"]) == 2 and web_gap(times["1"]) >= 0.1
+    assert len(times["2"]) == 3 and web_gap(times["2"]) >= 0.2
+    assert len(times["3"]) == 3 and web_gap(times["3"]) >= 0.15
+    crawl.settings["FRONTIER_OPTIONS"] = {"hosts": {"*.example": {"host_delay": 1}}}
+    _, log = crawl.start("Slots").communicate(timeout=60)
+    assert "each rule is for one download slot by its whole name" in log
+
+
+def web_gap(times: list[float]) -> float:
+    return min(later - earlier for earlier, later in zip(times, times[1:], strict=False))
 
 
 def test_robots_txt_counts_for_the_clock(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
@@ -19,6 +20,7 @@ import pytest
 scrapy: Any = pytest.importorskip("scrapy", reason="Scrapy is not installed")
 
 from crawler_frontier.scrapy import Scheduler
+from scrapy.core.downloader import Downloader
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.http import Request
@@ -104,6 +106,36 @@ def test_duplicates_are_filtered_and_dont_filter_is_not(filled: Callable[..., An
         assert scheduler.enqueue_request(Request("http://foo.com/a", dont_filter=True))
         assert scheduler.stats.get_value("dupefilter/filtered") == 1
         assert len(scheduler) == 4
+
+
+def test_a_queue_is_a_slot(tmp_path: pathlib.Path) -> None:
+    """As `Downloader.get_slot_key` says: the bare name of the host, or the user's own."""
+    scheduler: Any
+    with scheduler_of(tmp_path / "job", CONCURRENT_REQUESTS_PER_DOMAIN=1) as scheduler:
+        scheduler.crawler.engine.downloader.ip_concurrency = 0
+        scheduler.crawler.engine.downloader.DOWNLOAD_SLOT = "download_slot"
+        scheduler._get_slot_key = partial(Downloader.get_slot_key, scheduler.crawler.engine.downloader)
+        urls = ["http://foo.com/a", "https://foo.com/b", "http://foo.com:8080/c", "http://bar.com/d"]
+        requests = [Request(url) for url in urls] + [Request("http://bar.com/e", meta={"download_slot": "foo.com"})]
+        requests.append(Request("http://bar.com/f", meta={"download_slot": " * "}))
+        assert all(scheduler.enqueue_request(request) for request in requests)
+        frontier = scheduler._frontier
+        assert frontier is not None
+        waiting = {name: queue.waiting for name, queue in frontier.queues()}
+        assert [waiting.pop("@foo.com"), waiting.pop("@bar.com"), *waiting.values()] == [4, 1, 1]
+        out = [scheduler.next_request() for _ in range(4)]
+        assert sum(request is not None for request in out) == 3, "one of each slot"
+
+
+def test_a_host_has_one_queue_where_slots_are_addresses(tmp_path: pathlib.Path) -> None:
+    scheduler: Any
+    with scheduler_of(tmp_path / "job", CONCURRENT_REQUESTS_PER_IP=1) as scheduler:
+        names: list[str] = []
+        for address in ("10.0.0.1", "10.0.0.2"):
+            # What the downloader says once the name is resolved.
+            scheduler._get_slot_key = Mock(return_value=address)
+            names.append(scheduler._queue_of(Request("http://foo.com/a")))
+        assert names == ["foo.com", "foo.com"]
 
 
 def test_unserializable_requests(tmp_path: pathlib.Path) -> None:

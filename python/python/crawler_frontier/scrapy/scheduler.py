@@ -10,6 +10,9 @@ two ends:
 
 So whatever a page's callback yielded is on disk before the page counts as done.
 
+**Queues.** A request waits in the queue of its download slot, by `Downloader.get_slot_key`: so what shares a slot has one clock. The
+downloader writes the slot's name into each request that it gets, and redirects copy that. It is taken out again, unless the user wrote it.
+
 **Requests that cannot be written** (a lambda as a callback) stay in memory. They hold the lease of the page that they are from: after a kill
 the page is asked for again, and yields them again. A page has no more than some dozens of such leases at a time; beyond that they are as
 lost by a kill as they are with Scrapy's own scheduler, and counted.
@@ -21,9 +24,7 @@ more at each start. So the n-th start request of a fingerprint is one request, i
 from __future__ import annotations
 
 import hashlib
-import heapq
 import logging
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -32,12 +33,15 @@ import scrapy
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import NotSupported
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import referer_str
 
 from .._native import Fetch, Frontier, GiveUp, Link, Wait
 from .downloads import retry_after, timer_of_loop
 from .keeping import Cookies, Keeper
-from .options import options_of
+from .memory import IN_MEMORY, Memory
+from .options import options_of, queue_of
+from .pages import HELD_OF_QUEUE, Held, Page, most_held
 from .payload import Unserializable, dump, load
 
 if TYPE_CHECKING:
@@ -52,30 +56,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: The first byte of what travels with a URL: a request, or the number of one in this process's memory.
-_PICKLED, _IN_MEMORY = b"P", b"M"
-#: Leases of one host, and of all, that requests in memory may hold. The frontier lends 128 of one host, and 1,024 at once.
-_HELD_OF_HOST, _HELD = 64, 512
+#: The first byte of what travels with the URL of a request that is on disk.
+_PICKLED = b"P"
 #: Leases in a row that cannot be read before the engine gets its turn.
 _UNREADABLE = 100
 #: What the frontier allows at most: bytes that travel with a URL, and the ends of the priorities.
 _MOST_BYTES, _MOST_PRIORITY = 1 << 20, (1 << 63) - 1
-
-
-class _Page:
-    """A request that the engine works on."""
-
-    __slots__ = ("answered", "given_up", "host", "lease", "open", "parent")
-
-    def __init__(self, lease: Lease | None, parent: _Page | None) -> None:
-        self.lease = lease
-        #: The page whose lease this request in memory holds.
-        self.parent = parent
-        #: Itself, and the requests in memory that are from it.
-        self.open = 1
-        self.host = lease.origin if lease is not None else ""
-        self.answered = False
-        self.given_up: str | None = None
 
 
 class Scheduler(BaseScheduler):
@@ -86,7 +72,7 @@ class Scheduler(BaseScheduler):
         FRONTIER_ORDER: ``"lifo"``, as Scrapy's own queues, or ``"fifo"``.
         FRONTIER_COOKIES: Whether cookies are kept with each checkpoint, and are there again in the next run. Off by default.
         FRONTIER_CHECKPOINT_INTERVAL: Seconds between two checkpoints, 60 by default.
-        FRONTIER_OPTIONS: Further options of ``crawler_frontier.Frontier``.
+        FRONTIER_OPTIONS: Further options of ``crawler_frontier.Frontier``. Names in its ``hosts`` and ``groups`` are those of slots.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -98,20 +84,15 @@ class Scheduler(BaseScheduler):
         self._jobdir: Path | None = Path(self.settings["JOBDIR"]) if self.settings["JOBDIR"] else None
         self._frontier: Frontier | None = None
         #: What the engine works on.
-        self._out: dict[Request, _Page] = {}
+        self._out: dict[Request, Page] = {}
         #: Requests that were found and not scheduled yet: the request whose page they are from, `None` from the spider's start.
         self._found: WeakKeyDictionary[Request, Request | None] = WeakKeyDictionary()
         #: How often each start request came in this run.
         self._starts: dict[bytes, int] = {}
-        #: Requests in memory, by their numbers: with the page that each holds.
-        self._memory: dict[bytes, tuple[Request, _Page | None]] = {}
-        self._run = os.urandom(8)
-        self._numbers = 0
+        self._memory = Memory(self.settings.get("FRONTIER_ORDER", "lifo") == "lifo")
         self._memory_seen: set[bytes] = set()
-        #: Requests that no host's clock is for: `data:`, `file:`.
-        self._hostless: list[tuple[int, int, Request, _Page | None]] = []
-        self._held = 0
-        self._held_of: dict[str, int] = {}
+        #: Pages that requests in memory hold.
+        self._held = Held(0, HELD_OF_QUEUE)
         #: Requests that the downloader gave a slot to.
         self._unslotted: WeakSet[Request] = WeakSet()
         self._timer: Any = None
@@ -119,10 +100,11 @@ class Scheduler(BaseScheduler):
         self._keeper: Keeper | None = None
         self._cookies: Cookies | None = None
         self._is_failed = False
+        self._is_closed = False
         #: Requests were scheduled that were not flushed.
         self._is_dirty = False
         self._logs = {"duplicate", "unserializable", "unheld"}
-        self._order = self.settings.get("FRONTIER_ORDER", "lifo")
+        self._by_address = int(self.settings["CONCURRENT_REQUESTS_PER_IP"] or 0) > 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
@@ -147,7 +129,10 @@ class Scheduler(BaseScheduler):
         self._downloader = self._needed(engine, "downloader")
         self._get_slot_key: Callable[[Request], str] = self._needed(self._downloader, "get_slot_key")
         self._call_later = timer_of_loop()
-        self._frontier = self._open_frontier(options_of(self.settings, spider))
+        options = options_of(self.settings, spider)
+        most = most_held(options)
+        self._held = Held(most, HELD_OF_QUEUE)
+        self._frontier = self._open_frontier(options)
         # All names are there, and the frontier is open: only now is anything wrapped.
         slot.remove_request = self._removed
         engine._handle_downloader_output = self._handled
@@ -163,20 +148,27 @@ class Scheduler(BaseScheduler):
         return None
 
     def close(self, reason: str) -> Deferred[None] | None:
-        """Called by Scrapy, once all leases are back."""
-        frontier, self._frontier = self._frontier, None
+        """Called by Scrapy, once all requests are back."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if frontier is None:
+        if self._frontier is None:
             return None
         if self._keeper is not None:
             self._keeper.end()
             if self._cookies is not None:
                 self._cookies.save()
-        self.stats.set_value("frontier/waiting", len(frontier))
-        frontier.close()
+        self.stats.set_value("frontier/waiting", len(self._frontier))
+        if shared := self._frontier.statistics().shared_priorities:
+            self.stats.set_value("frontier/shared_priorities", shared)
+        self._is_closed = True
+        self._close_frontier()
         return None
+
+    def _close_frontier(self) -> None:
+        frontier, self._frontier = self._frontier, None
+        if frontier is not None:
+            frontier.close()
 
     def _needed(self, owner: Any, name: str) -> Any:
         """Something of Scrapy's that is not documented, or was not always there."""
@@ -225,7 +217,7 @@ class Scheduler(BaseScheduler):
         frontier = self._frontier
         assert frontier is not None
         is_start = False
-        parent: _Page | None = None
+        parent: Page | None = None
         if request in self._found:
             page = self._found.pop(request)
             is_start = page is None
@@ -253,40 +245,28 @@ class Scheduler(BaseScheduler):
         # It is too long to be written, or its URL is none that a host's clock is for.
         if identity is not None:
             # The frontier must not remember it: after a kill it is to be found again.
-            if self._has_seen(identity):
+            if frontier.has_seen(Link("http://any.invalid/", identity=identity)):
                 return self._filtered(request, is_start)
             self._memory_seen.add(identity)
         parent = self._hold(parent)
-        if refusal != "unserializable" or self._admit(request, self._remember(request, parent), None) is not None:
-            self._enqueue_hostless(request, parent)
+        if refusal != "unserializable" or self._admit(request, self._memory.remember(request, parent), None) is not None:
+            self._memory.push(request, parent)
         return self._enqueued("memory")
 
     def _enqueue_in_memory(self, request: Request, identity: bytes | None, is_start: bool) -> bool:
         """All that there is to do without a directory."""
-        number = self._remember(request, None)
+        number = self._memory.remember(request, None)
         refusal = self._admit(request, number, identity)
         if refusal is not None:
-            del self._memory[number]
+            self._memory.take(number)
             if refusal == "seen":
                 return self._filtered(request, is_start)
             if identity is not None:
                 if identity in self._memory_seen:
                     return self._filtered(request, is_start)
                 self._memory_seen.add(identity)
-            self._enqueue_hostless(request, None)
+            self._memory.push(request, None)
         return self._enqueued("memory")
-
-    def _enqueue_hostless(self, request: Request, parent: _Page | None) -> None:
-        self._numbers += 1
-        newest_first = -self._numbers if self._order == "lifo" else self._numbers
-        heapq.heappush(self._hostless, (-request.priority, newest_first, request, parent))
-
-    def _remember(self, request: Request, parent: _Page | None) -> bytes:
-        """Keeps a request in memory. Its number travels with its URL."""
-        self._numbers += 1
-        number = _IN_MEMORY + self._run + self._numbers.to_bytes(8, "big")
-        self._memory[number] = (request, parent)
-        return number
 
     def _enqueued(self, where: str) -> bool:
         self._is_dirty = True
@@ -305,6 +285,7 @@ class Scheduler(BaseScheduler):
             priority=max(-_MOST_PRIORITY, min(_MOST_PRIORITY, -request.priority)),
             metadata=payload,
             identity=identity,
+            queue=self._queue_of(request),
             unconditional=identity is None,
             # The spider's own start is no seed here: what is one is not judged as others are.
             depth=depth + 1 if isinstance(depth, int) and 0 <= depth < 1 << 31 else 1,
@@ -314,6 +295,13 @@ class Scheduler(BaseScheduler):
         except OSError as error:
             self._fail(error)
             raise
+
+    def _queue_of(self, request: Request) -> str:
+        """The name of the queue that stands for a request's slot."""
+        if self._by_address and request.meta.get("download_slot") is None:
+            # The slot has another name once the host's address is known: the host would have two clocks.
+            return queue_of(urlparse_cached(request).hostname or "")
+        return queue_of(self._get_slot_key(request))
 
     def _identity(self, request: Request, is_start: bool) -> bytes | None:
         """What stands for a request in the seen test; `None` if that is not asked."""
@@ -349,24 +337,19 @@ class Scheduler(BaseScheduler):
             )
         return False
 
-    def _has_seen(self, identity: bytes) -> bool:
-        assert self._frontier is not None
-        # Any URL does: the identity stands for the request.
-        return self._frontier.has_seen(Link("http://identity.invalid/", identity=identity))
-
-    def _hold(self, page: _Page | None) -> _Page | None:
+    def _hold(self, page: Page | None) -> Page | None:
         """A request in memory holds the lease of its page, if not too many do."""
-        if page is None or (page.lease is None and page.parent is None):
+        if page is None or not page.can_be_held:
             return None
-        if page.open == 1:
-            if self._held >= _HELD or self._held_of.get(page.host, 0) >= _HELD_OF_HOST:
+        if not page.children:
+            if self._held.is_full(page):
                 self.stats.inc_value("frontier/unheld")
                 self._say(
                     "unheld", "Too many requests in memory hold the leases of their pages: a kill would lose some"
                 )
                 return None
-            self._held += 1
-            self._held_of[page.host] = self._held_of.get(page.host, 0) + 1
+            self._held.add(page)
+        page.children += 1
         page.open += 1
         return page
 
@@ -374,10 +357,10 @@ class Scheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Called by Scrapy: whether any request waits, for its turn or for its host's rest."""
-        return bool(self._hostless) or (self._frontier is not None and len(self._frontier) > 0)
+        return self._memory.hostless > 0 or (self._frontier is not None and len(self._frontier) > 0)
 
     def __len__(self) -> int:
-        return len(self._hostless) + (len(self._frontier) if self._frontier is not None else 0)
+        return self._memory.hostless + (len(self._frontier) if self._frontier is not None else 0)
 
     def next_request(self) -> Request | None:
         """Called by Scrapy. It never raises: what cannot be read is logged, counted and done."""
@@ -392,7 +375,7 @@ class Scheduler(BaseScheduler):
 
     def _next(self) -> Request | None:
         frontier = self._frontier
-        if frontier is None or self._is_failed:
+        if frontier is None or self._is_failed or self._is_closed:
             return None
         if self._keeper is not None:
             self._keeper.check(self._cookies)
@@ -400,9 +383,9 @@ class Scheduler(BaseScheduler):
             # Those of a page are flushed with its end. These may be from anywhere.
             self._is_dirty = False
             frontier.flush()
-        if self._hostless:
-            _, _, request, parent = heapq.heappop(self._hostless)
-            self._out[request] = _Page(None, parent)
+        if hostless := self._memory.pop():
+            request, parent = hostless
+            self._out[request] = Page(None, parent)
             self.stats.inc_value("scheduler/dequeued/memory")
             return request
         for _ in range(_UNREADABLE):
@@ -414,10 +397,10 @@ class Scheduler(BaseScheduler):
                     self._complete(lease, False)
                     continue
                 request, parent = loaded
-                page = self._out[request] = _Page(lease, parent)
+                page = self._out[request] = Page(lease, parent)
                 if isinstance(found, GiveUp):
                     failure, words = lease.trouble or ("unreachable", "")
-                    page.given_up = f"{lease.origin} is given up for now: {words or failure}"
+                    page.given_up = f"{lease.queue or lease.origin} is given up for now: {words or failure}"
                 return request
             if isinstance(found, Wait):
                 self._wake_at(found.until)
@@ -425,11 +408,11 @@ class Scheduler(BaseScheduler):
         self._wake_at(frontier.now())
         return None
 
-    def _load(self, lease: Lease) -> tuple[Request, _Page | None] | None:
+    def _load(self, lease: Lease) -> tuple[Request, Page | None] | None:
         """The request that travels with a URL; `None` if it cannot be had."""
         payload = lease.metadata
-        if payload[:1] == _IN_MEMORY:
-            kept = self._memory.pop(payload, None)
+        if payload[:1] == IN_MEMORY:
+            kept = self._memory.take(payload)
             if kept is None:
                 # It was in the memory of a process that ended. Its page will yield it again.
                 self.stats.inc_value("frontier/gone")
@@ -504,16 +487,16 @@ class Scheduler(BaseScheduler):
             self._note_asked(request)
 
     def _note_asked(self, request: Request) -> None:
-        """A request that no scheduler has seen (robots.txt, an image) counts for its host's clock."""
+        """A request that no scheduler has seen (robots.txt, an image) counts for its slot's clock."""
         if self._frontier is not None and request.url.startswith("http"):
             try:
-                self._frontier.host_was_asked(request.url)
+                self._frontier.host_was_asked(Link(request.url, queue=self._queue_of(request)))
             except Exception as error:
                 self._fail(error)
 
     def _answered(
         self,
-        page: _Page,
+        page: Page,
         status: int,
         latency: float = 0.0,
         received: int = 0,
@@ -541,26 +524,27 @@ class Scheduler(BaseScheduler):
         """In the place of the engine slot's own: the engine has done all that there is to do for a request."""
         page = self._out.pop(request, None)
         if page is not None:
-            try:
-                self._end(page)
-            except Exception as error:
-                self._fail(error)
+            self._let_go(page)
         self._remove_request(request)
 
-    def _end(self, page: _Page) -> None:
+    def _let_go(self, page: Page) -> None:
         """One of those that hold a page is done."""
+        try:
+            self._end(page)
+        except Exception as error:
+            self._fail(error)
+
+    def _end(self, page: Page) -> None:
         page.open -= 1
-        if page.open == 1:
-            self._held -= 1
-            left = self._held_of[page.host] = self._held_of[page.host] - 1
-            if not left:
-                del self._held_of[page.host]
         if page.open > 0:
             return
         if page.lease is not None:
             self._complete(page.lease, page.answered, page.given_up is not None)
-        if page.parent is not None:
-            self._end(page.parent)
+        if (parent := page.parent) is not None:
+            parent.children -= 1
+            if not parent.children:
+                self._held.remove(parent)
+            self._end(parent)
 
     def _complete(self, lease: Lease, is_answered: bool, is_given_up: bool = False) -> None:
         frontier = self._frontier
