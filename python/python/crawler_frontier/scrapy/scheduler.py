@@ -8,7 +8,7 @@ two ends:
   of its items. There is no signal for that, so ``open`` wraps ``remove_request`` of the engine's slot. A lease that was not completed when
   the process ended is lent again.
 
-So whatever a page's callback yielded is on disk before the page counts as done.
+So whatever a page's callback yielded is on disk before the page counts as done. `feeds` holds pages until their items are, too.
 
 **Queues.** A request waits in the queue of its download slot, by `Downloader.get_slot_key`: so what shares a slot has one clock. The
 downloader writes the slot's name into each request that it gets, and redirects copy that. It is taken out again, unless the user wrote it.
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from .._native import Lease
+    from .feeds import FeedHolds
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +73,8 @@ class Scheduler(BaseScheduler):
         FRONTIER_ORDER: ``"lifo"``, as Scrapy's own queues, or ``"fifo"``.
         FRONTIER_COOKIES: Whether cookies are kept with each checkpoint, and are there again in the next run. Off by default.
         FRONTIER_CHECKPOINT_INTERVAL: Seconds between two checkpoints, 60 by default.
+        FRONTIER_HOLD_FOR_FEEDS: Whether a page is done only when the feeds' batches with its items are stored. Off by default. Each feed
+            then needs ``FEED_EXPORT_BATCH_ITEM_COUNT``.
         FRONTIER_OPTIONS: Further options of ``crawler_frontier.Frontier``. Names in its ``hosts`` and ``groups`` are those of slots.
     """
 
@@ -93,6 +96,7 @@ class Scheduler(BaseScheduler):
         self._memory_seen: set[bytes] = set()
         #: Pages that requests in memory hold.
         self._held = Held(0, HELD_OF_QUEUE)
+        self._feeds: FeedHolds | None = None
         #: Requests that the downloader gave a slot to.
         self._unslotted: WeakSet[Request] = WeakSet()
         self._timer: Any = None
@@ -132,6 +136,10 @@ class Scheduler(BaseScheduler):
         options = options_of(self.settings, spider)
         most = most_held(options)
         self._held = Held(most, HELD_OF_QUEUE)
+        if self._jobdir is not None and self.settings.getbool("FRONTIER_HOLD_FOR_FEEDS"):
+            from .feeds import FeedHolds
+
+            self._feeds = FeedHolds(self.crawler, most, self._needed, self._out.get, self._let_go, self._fail)
         self._frontier = self._open_frontier(options)
         # All names are there, and the frontier is open: only now is anything wrapped.
         slot.remove_request = self._removed
@@ -140,6 +148,8 @@ class Scheduler(BaseScheduler):
         connect(self._response_downloaded, signals.response_downloaded)
         connect(self._request_reached_downloader, signals.request_reached_downloader)
         connect(self._request_left_downloader, signals.request_left_downloader)
+        if self._feeds is not None and self._feeds.is_on:
+            self._feeds.connect()
         if self._jobdir is not None:
             if self.settings.getbool("FRONTIER_COOKIES"):
                 self._cookies = Cookies(self._downloader, self._jobdir / "frontier.cookies")
@@ -162,7 +172,13 @@ class Scheduler(BaseScheduler):
         if shared := self._frontier.statistics().shared_priorities:
             self.stats.set_value("frontier/shared_priorities", shared)
         self._is_closed = True
-        self._close_frontier()
+        if self._feeds is not None and self._feeds.is_on:
+            # The last batches are stored after this, and let their pages go.
+            connect = self.crawler.signals.connect
+            connect(self._close_frontier, signals.feed_exporter_closed)
+            connect(self._close_frontier, signals.engine_stopped)
+        else:
+            self._close_frontier()
         return None
 
     def _close_frontier(self) -> None:
