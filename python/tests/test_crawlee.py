@@ -25,9 +25,10 @@ from crawlee.configuration import Configuration
 from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import Dataset, KeyValueStore, RequestQueue
 
-from crawler_frontier import Frontier, JobLockedError
+from crawler_frontier import Frontier, JobLockedError, Link
 from crawler_frontier.crawlee import FrontierStorageClient
 from crawler_frontier.crawlee import store as store_module
+from crawler_frontier.crawlee.handled import digest
 from crawler_frontier.crawlee.payload import dump, load
 from simulated_web import Web, tree
 
@@ -160,6 +161,13 @@ def test_get_request_by_id(storage: Storage) -> None:
             assert found is not None and found.unique_key == key
         handled = await queue.get_request(keys[0])
         assert handled is not None and handled.handled_at is not None
+        # Another one has such a text within.
+        nested = Request.from_url("https://example.org/", unique_key="n", user_data={"of": {"unique_key": keys[0], "n": 1}})
+        await queue.add_request(nested, forefront=True)
+        fetched = await queue.fetch_next_request()
+        assert fetched is not None
+        await queue.mark_request_as_handled(fetched)
+        assert await queue.get_request(keys[0]) == handled
         assert await queue.get_request("non-existent-id") is None
         assert await queue.get_request("") is None
 
@@ -453,9 +461,53 @@ def test_a_torn_end_of_the_handled_files_is_mended(storage: Storage) -> None:
             found = await queue.get_request(key)
             assert found is not None and found.unique_key == key
 
+    async def again() -> None:
+        queue = await storage.open()
+        assert (await counts(queue)) == (3, 0, 3)
+        said = [await queue.add_request(url) for url in urls("a", "b", "c")]
+        assert all(one is not None and one.was_already_handled for one in said)
+
     keys = run(handle())
     storage.reopens()
     run(test(keys))
+    storage.reopens()
+    run(again())
+
+
+def test_a_kill_between_two_writes_repeats_no_request(storage: Storage) -> None:
+    first, second, third = (Request.from_url(url) for url in urls("a", "b", "c"))
+    path = storage.directory / "request_queues" / "default"
+
+    async def add() -> None:
+        queue = await storage.open()
+        await queue.add_requests([first, second, third])
+
+    run(add())
+    storage.reopens()
+    # The first was being handled: the frontier had not been told. The second was being reclaimed: it is there twice.
+    with (path / "handled.keys").open("ab") as file:
+        file.write(digest(first.unique_key))
+    with Frontier.open(path / "frontier", **store_module.UNJUDGED) as frontier:
+        payload = b"J" + dump(second)
+        frontier.admit(
+            [Link(second.url, metadata=payload, identity=digest(second.unique_key), unconditional=True, depth=1)] * 2
+        )
+        assert len(frontier) == 5
+
+    async def test() -> None:
+        queue = await storage.open()
+        assert await queue.get_request(second.unique_key) is not None
+        out = await queue.fetch_next_request()
+        assert out is not None and out.url == second.url
+        # While it is being worked on, it is not there a second time; nor later.
+        rest = await queue.fetch_next_request()
+        assert rest is not None and rest.url == third.url and await queue.fetch_next_request() is None
+        await queue.mark_request_as_handled(out)
+        assert await queue.fetch_next_request() is None and not await queue.is_finished()
+        await queue.mark_request_as_handled(rest)
+        assert await counts(queue) == (3, 0, 3)
+
+    run(test())
 
 
 def test_a_checkpoint_is_written_from_time_to_time(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
