@@ -70,6 +70,8 @@ UNJUDGED: dict[str, Any] = {
     "address_delay": 0,
     # A new request that is taken for a seen one would be lost.
     "layout": "exact",
+    # It grows. Many queues may be open at once.
+    "capacity": 50_000,
     "metadata_bytes": _MOST_BYTES,
     "keep_journal": False,
 }
