@@ -43,6 +43,7 @@
 //! | `lending` | [`SharedFrontier`](lending::SharedFrontier), which many tasks lease from; tokio's locks and timer |
 //! | `crawl` | [`Crawl`](crawl::Crawl): fetching, parsing, page records, [reports](report) |
 //! | `simulate` | a [simulated web](simulate), served on loopback |
+//! | `serve` | a [server](serve) that lends one frontier to many workers, over HTTP |
 //! | `cli`, the default | the command |
 //! | `cluster` | the command's crawls on many machines |
 //! | `serde` | the seen set's numbers can be serialized |
@@ -52,9 +53,9 @@
 //! # Floors
 //!
 //! A floor is a module that imports only from the modules below it. From the lowest: `address`, `seen`, `gate`, `frontier`, `job`,
-//! `lending`, `crawl`, `report`, `simulate`, `cluster`, `cli`. [`design`] tells why it is built so, and what was measured.
+//! `lending`, `crawl`, `report`, `simulate`, `serve`, `cluster`, `cli`. [`design`] tells why it is built so, and what was measured.
 
-#[cfg(feature = "crawl")]
+#[cfg(any(feature = "crawl", feature = "serve"))]
 use crawler_frontier::driver;
 #[cfg(feature = "lending")]
 pub use crawler_frontier::lending;
@@ -68,6 +69,9 @@ pub mod report;
 
 #[cfg(feature = "simulate")]
 pub mod simulate;
+
+#[cfg(feature = "serve")]
+pub mod serve;
 
 #[cfg(feature = "cluster")]
 pub mod cluster;

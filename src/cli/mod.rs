@@ -40,6 +40,7 @@ mod request;
 mod rules;
 mod seeds;
 mod seen;
+mod serve;
 mod settings;
 mod signals;
 mod simulate;
@@ -123,6 +124,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             let layers = request.job().map_or_else(|| settings(line), |job| of_job_kept(line, job, true))?;
             seen::run(request, &layers.settings)?;
         }
+        Request::Serve(request) => serve::serve(request)?,
         Request::Simulate(request) => return simulate::simulate(&settings(line)?.checked()?, request),
         Request::Stats { job: crawls, form } if line.is_of_cluster() => {
             crawls.iter().try_for_each(|crawl| cluster::stats(line, &crawl.display().to_string(), form))?;

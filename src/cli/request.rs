@@ -203,6 +203,8 @@ pub(super) enum Request {
     /// Plan, build, query and merge URL-seen filters outside a crawl.
     #[command(subcommand)]
     Seen(SeenRequest),
+    /// Lend one frontier to many workers, over HTTP.
+    Serve(ServeRequest),
     /// Serve a simulated web to any crawler, and judge its crawl when stopped.
     Simulate(SimulateRequest),
     /// Print the URLs that a sitemap, sitemap index or feed lists, one a line.
@@ -573,8 +575,25 @@ fn rate(text: &str) -> Result<f64, &'static str> {
     text.parse().ok().filter(|rate| *rate > 0.0 && *rate < 1.0).ok_or("above 0 and below 1, as in 1e-4")
 }
 
-const SECRET: &str =
-    "env:VARIABLE or file:PATH: token that visitors must give; needed if other machines can reach the page";
+/// What is served, and to whom.
+#[derive(Debug, Args)]
+pub(super) struct ServeRequest {
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7071", help = "Where it is served")]
+    pub(super) listen: SocketAddr,
+    /// The directory of the crawls.
+    #[arg(long, value_name = "DIR", default_value = "crawls", value_hint = ValueHint::DirPath)]
+    pub(super) job: PathBuf,
+    #[arg(long, value_name = "SECRET", help = SECRET, value_parser = secret)]
+    pub(super) token: Option<Secret>,
+    /// Serve TLS with this certificate and its chain, in PEM.
+    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath)]
+    pub(super) certificate: Option<PathBuf>,
+    /// The key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "certificate", value_hint = ValueHint::FilePath)]
+    pub(super) key: Option<PathBuf>,
+}
+
+const SECRET: &str = "env:VARIABLE or file:PATH: token that visitors must give; needed if other machines can reach it";
 
 fn secret(text: &str) -> Result<Secret, &'static str> {
     text.parse().map_err(|()| "expected env:VARIABLE or file:PATH")

@@ -81,6 +81,11 @@ pub(super) fn entries(file: &str, text: &str) -> Result<Vec<TomlEntry>, Vec<Stri
     Ok(entries)
 }
 
+/// Sections that came as JSON, as a file's text; or why they cannot be one: TOML has no null.
+pub(super) fn of_json(sections: &impl serde::Serialize) -> Result<String, String> {
+    toml::to_string(sections).map_err(|error| format!("null cannot stand in settings: leave the key out ({error})"))
+}
+
 /// A text as a TOML string.
 pub(super) fn quote(text: &str) -> String {
     toml::Value::from(text).to_string()

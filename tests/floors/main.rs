@@ -17,8 +17,8 @@ use imports::Imports;
 use source::Source;
 
 /// The floors, lowest first. Code on a floor may name its own floor and the ones before it.
-const FLOORS: [&str; 13] = [
-    "bytes", "address", "seen", "gate", "frontier", "job", "lending", "driver", "crawl", "report", "simulate",
+const FLOORS: [&str; 14] = [
+    "bytes", "address", "seen", "gate", "frontier", "job", "lending", "driver", "crawl", "report", "simulate", "serve",
     "cluster", "cli",
 ];
 
@@ -38,7 +38,15 @@ const DOORS: &[(&str, &[&str])] = &[
     ("async_nats", &["src/cluster/nats.rs"]),
     ("askama", &["src/report/html.rs"]),
     // Names of bodies; comparison of tokens. Connections use it through rustls.
-    ("aws_lc_rs", &["src/crawl/http/certificates.rs", "src/crawl/records/bodies.rs", "src/cli/dashboard/door.rs"]),
+    (
+        "aws_lc_rs",
+        &[
+            "src/crawl/http/certificates.rs",
+            "src/crawl/records/bodies.rs",
+            "src/serve/http/door.rs",
+            "src/cli/dashboard/door.rs",
+        ],
+    ),
     // User and password in headers to hosts and proxies; a token in a header to the live page.
     ("base64", &["src/crawl/http/access.rs", "src/crawl/http/proxy/address.rs", "src/cli/dashboard/door.rs"]),
     ("ipnet", &["src/crawl/http/network.rs"]),
@@ -107,16 +115,22 @@ const DOORS: &[(&str, &[&str])] = &[
     ("reqwest", &["src/crawl/http/clients/reqwest_client.rs"]),
     ("tower_layer", &["src/crawl/http/clients/reqwest_client.rs"]),
     // Empty bodies of requests; bodies of the simulated web.
-    ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs"]),
+    ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs", "src/serve/http/"]),
     // Requests, heads and pieces of bodies, for every client.
-    ("bytes", &["src/crawl/http/"]),
-    ("http", &["src/crawl/"]),
+    ("bytes", &["src/crawl/http/", "src/serve/http/"]),
+    ("http", &["src/crawl/", "src/serve/http/"]),
     // The client, the servers.
-    ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/cli/dashboard/mod.rs"]),
+    ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/serve/http/", "src/cli/dashboard/mod.rs"]),
     // Connectors; the I/O of a connection.
     (
         "hyper_util",
-        &["src/crawl/http/dns.rs", "src/crawl/http/http1.rs", "src/simulate/server.rs", "src/cli/dashboard/mod.rs"],
+        &[
+            "src/crawl/http/dns.rs",
+            "src/crawl/http/http1.rs",
+            "src/simulate/server.rs",
+            "src/serve/http/mod.rs",
+            "src/cli/dashboard/mod.rs",
+        ],
     ),
     ("indicatif", &["src/cli/progress.rs"]),
     // The current time, and dates in headers.
@@ -130,6 +144,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/html/stream/",
             "src/crawl/html/words.rs",
             "src/crawl/http/framing.rs",
+            "src/serve/http/body.rs",
             "src/cli/line_block.rs",
         ],
     ),
@@ -155,7 +170,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of system errors; the number of open files; a signal.
     ("rustix", &["src/crawl/bounds.rs", "src/crawl/http/shortage.rs", "src/cli/signals.rs"]),
-    ("rustls", &["src/crawl/http/certificates.rs", "src/crawl/http/tls.rs"]),
+    ("rustls", &["src/crawl/http/certificates.rs", "src/crawl/http/tls.rs", "src/serve/http/tls.rs"]),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Selectors; the tree that they are applied to.
     ("scraper", &["src/crawl/fields.rs", "src/crawl/html/tree.rs"]),
@@ -173,6 +188,8 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/report/metrics.rs",
             "src/report/schema.rs",
             "src/cluster/wire.rs",
+            "src/serve/",
+            "src/cli/serve.rs",
             "src/cli/live/",
             "src/cli/top/",
             "src/cli/broken.rs",
@@ -195,9 +212,12 @@ const DOORS: &[(&str, &[&str])] = &[
     // Derives.
     ("thiserror", &["src/", "frontier/src/"]),
     // The runtime surrounds everything that runs on it.
-    ("tokio", &["frontier/src/lending/", "src/crawl/", "src/simulate/server.rs", "src/cluster/", "src/cli/"]),
+    (
+        "tokio",
+        &["frontier/src/lending/", "src/crawl/", "src/simulate/server.rs", "src/serve/", "src/cluster/", "src/cli/"],
+    ),
     // The handshake, and the transport of a connection.
-    ("tokio_rustls", &["src/crawl/http/tls.rs"]),
+    ("tokio_rustls", &["src/crawl/http/tls.rs", "src/serve/http/tls.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
     (
         "tower_service",

@@ -1,0 +1,124 @@
+//! `crawler serve`: one frontier for many workers, until the first Ctrl-C or SIGTERM.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::command_error::{CommandError, Exit};
+use super::config::effective;
+use super::layers::{Inputs, Layers};
+use super::output::{note, print};
+use super::request::ServeRequest;
+use super::signals;
+use super::toml_file;
+use crate::crawl::{Secret, raise_open_files};
+use crate::serve::core::{CrawlRules, Crawls, CrawlsError, ReadRules, RulesError, ServeLimits};
+use crate::serve::http::{Access, HttpServer, certificate};
+
+/// Serves the crawls of a directory.
+pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
+    let ServeRequest { listen, job, token, certificate: chain, key } = request;
+    let token = token.as_ref().map(Secret::read).transpose();
+    let token = token.map_err(|reason| CommandError::new(Exit::Usage, format!("--token: {reason}")))?;
+    let certificate = chain.as_deref().zip(key.as_deref()).map(|(chain, key)| certificate(chain, key)).transpose();
+    let certificate = certificate.map_err(|error| CommandError::caused(Exit::Usage, "--certificate", &error))?;
+    // Each connection is one.
+    raise_open_files();
+    let (stop, stopped) = oneshot::channel();
+    signals::at_first(move |_| _ = stop.send(())).map_err(CommandError::of(Exit::Failed, "signals"))?;
+    let crawls = Crawls::open(job, Arc::new(TomlRules), ServeLimits::default()).map_err(|error| {
+        let exit = if let CrawlsError::Rules(_) = error { Exit::Usage } else { Exit::NotKept };
+        CommandError::caused(exit, &format!("cannot serve {}", job.display()), &error)
+    })?;
+    let crawls = Arc::new(crawls);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
+    let served = runtime.block_on(async {
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let access = Access { token, certificate };
+        let server = HttpServer::listen(*listen, Arc::clone(&crawls), access).await;
+        let server = server.map_err(CommandError::of(Exit::Usage, format!("cannot listen at {listen}")))?;
+        let address = server.address().map_err(CommandError::of(Exit::Failed, "cannot listen"))?;
+        print(|out| writeln!(out, "{address}"))?;
+        note(&format!("{} is served at {scheme}://{address}/v1/crawls; Ctrl-C ends it", job.display()));
+        tokio::select! {
+            () = server.serve() => {}
+            // The signal is reported only once, and the thread that reports it ends with the process.
+            _ = stopped => {}
+        }
+        Ok(())
+    });
+    runtime.shutdown_background();
+    // Short: without these checkpoints the next start reads more of the journals.
+    crawls.close();
+    served
+}
+
+/// Reads sections as `crawler.toml` has them, with its names, its checks and its hints. All hosts are in scope unless they say otherwise:
+/// clients send what they want.
+struct TomlRules;
+
+impl ReadRules for TomlRules {
+    fn read(&self, sections: &Map<String, Value>) -> Result<CrawlRules, RulesError> {
+        let mut sections = sections.clone();
+        let scope = sections.entry("scope").or_insert_with(|| Map::new().into());
+        if let Value::Object(scope) = scope {
+            scope.entry("kind").or_insert_with(|| "any".into());
+        }
+        let text = toml_file::of_json(&sections).map_err(|reason| RulesError(vec![reason]))?;
+        let file = toml_file::entries("settings", &text).map_err(RulesError)?;
+        let inputs = Inputs { file, is_whole: false, environment: Vec::new(), flags: Vec::new() };
+        let layers = Layers::merge(&inputs).map_err(RulesError)?;
+        // What contradicts itself in a crawl of this process need not here: no page is fetched. The frontier checks its options.
+        let crawl = &layers.settings.crawl;
+        Ok(CrawlRules { frontier: crawl.frontier.clone(), open: crawl.job.open, file: Some(effective(&layers)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::gate::ScopeKind;
+
+    fn read(sections: Value) -> Result<CrawlRules, RulesError> {
+        let Value::Object(sections) = sections else { panic!("an object") };
+        TomlRules.read(&sections)
+    }
+
+    #[test]
+    fn sections_are_those_of_the_file() {
+        let rules = read(json!({
+            "politeness": { "host_delay": "250ms", "robots": false },
+            "hosts": { "slow.example": { "host_delay": "5s" } },
+            "groups": { "cdn": { "hosts": ["a.example", "b.example"], "delay": "1s" } },
+            "seen": { "layout": "exact" },
+        }))
+        .unwrap();
+        assert_eq!(rules.frontier.politeness.host_delay, Duration::from_millis(250));
+        assert_eq!(rules.frontier.rules.hosts["slow.example"].host_delay, Some(Duration::from_secs(5)));
+        assert_eq!(rules.frontier.rules.groups["cdn"].hosts.len(), 2);
+        assert_eq!(rules.frontier.scope.kind, ScopeKind::Any);
+        assert!(rules.file.unwrap().contains("host_delay = \"250ms\""));
+        assert_eq!(read(json!({ "scope": { "kind": "host" } })).unwrap().frontier.scope.kind, ScopeKind::Host);
+    }
+
+    #[test]
+    fn a_wrong_section_is_refused_with_a_hint() {
+        for (sections, word) in [
+            (json!({ "politeness": { "host_dely": "1s" } }), "did you mean `politeness.host_delay`"),
+            (json!({ "politeness": { "host_delay": true } }), "politeness.host_delay"),
+            (json!({ "scope": 3 }), "scope"),
+            (json!({ "politeness": { "host_delay": null } }), "null"),
+        ] {
+            let error = read(sections).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

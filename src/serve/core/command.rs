@@ -1,0 +1,152 @@
+//! What a crawl's thread is told, what it answers, and what it shares with the crawl's handle.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::frontier::{Frontier, Lease, LeaseToken, Timestamp};
+use crate::gate::Gate;
+use crate::job::JobJournal;
+use crate::lending::Clock;
+
+/// Why a call to a crawl has no answer. What it asked for may be tried again.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// As many calls as may wait for a lease do so already.
+    #[error("{0} calls of this crawl wait for a lease already, and no more may")]
+    Busy(usize),
+    /// The crawl is deleted, or the server ends.
+    #[error("the crawl is closed")]
+    Closed,
+    /// The storage has failed, or the crawl's files cannot be opened. Nothing of the call was kept.
+    #[error("the crawl's files: {0}")]
+    Storage(Arc<str>),
+}
+
+/// A call, with its answer until the flush.
+pub(super) trait Call: Send {
+    /// Acts on the frontier.
+    fn act(&mut self, frontier: &mut Frontier<JobJournal>, now: Timestamp) -> io::Result<()>;
+
+    /// Sends the answer.
+    fn answer(self: Box<Self>, flushed: Result<(), &CallError>);
+}
+
+/// What a crawl's thread is told.
+pub(super) enum CrawlCommand {
+    /// The sender is closed: checkpoint, and end. Of a crawl that is deleted, without a checkpoint.
+    Close {
+        keeps: bool,
+    },
+    Call(Box<dyn Call>),
+    /// Leases whose client has gone.
+    GiveBack(Vec<LeaseToken>),
+    Lease(LeaseCall),
+    /// Leases go out no more, or again.
+    Pause(bool, oneshot::Sender<()>),
+}
+
+impl std::fmt::Debug for CrawlCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Call(_) => "Call",
+            Self::Close { .. } => "Close",
+            Self::GiveBack(_) => "GiveBack",
+            Self::Lease(_) => "Lease",
+            Self::Pause(..) => "Pause",
+        })
+    }
+}
+
+/// Leases that go out, and what to expect after them. Leases that are not [taken](Self::take) are given back: their client has gone.
+#[derive(Debug)]
+pub struct LentBatch {
+    pub(super) leases: Vec<Lease>,
+    pub(super) waiting: Waiting,
+    pub(super) owner: Sender<CrawlCommand>,
+}
+
+/// Why no more leases go out now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// More may go out at once.
+    No,
+    /// A host is due at this time; a completion or a new URL may bring it forward.
+    Until(Timestamp),
+    /// All that is queued waits for leases that are out.
+    Busy,
+    /// Nothing is queued, scheduled or lent out.
+    Drained,
+    /// The crawl is paused.
+    Paused,
+}
+
+impl LentBatch {
+    /// The leases, to be sent to a worker.
+    pub fn take(mut self) -> (Vec<Lease>, Waiting) {
+        (std::mem::take(&mut self.leases), self.waiting)
+    }
+}
+
+impl Drop for LentBatch {
+    fn drop(&mut self) {
+        let tokens: Vec<LeaseToken> = self.leases.iter().filter_map(Lease::token).collect();
+        if !tokens.is_empty() {
+            // If the thread has ended, they wait for their deadlines.
+            _ = self.owner.send(CrawlCommand::GiveBack(tokens));
+        }
+    }
+}
+
+/// A call that waits for leases.
+#[derive(Debug)]
+pub(super) struct LeaseCall {
+    pub(super) most: usize,
+    /// When it is answered even if there is none.
+    pub(super) until: Timestamp,
+    pub(super) to: oneshot::Sender<Result<LentBatch, CallError>>,
+    /// Its place among those that may wait.
+    pub(super) _place: OwnedSemaphorePermit,
+}
+
+/// What a crawl's thread and its handle share.
+#[derive(Debug)]
+pub(super) struct CrawlShared {
+    pub(super) clock: Clock,
+    pub(super) counts: CrawlCounts,
+    /// The gate of the frontier, once that is open.
+    pub(super) gate: RwLock<Option<Result<Arc<Gate>, CallError>>>,
+}
+
+impl CrawlShared {
+    pub(super) fn set_gate(&self, gate: Result<Arc<Gate>, CallError>) {
+        *self.gate.write().unwrap_or_else(PoisonError::into_inner) = Some(gate);
+    }
+
+    pub(super) fn gate(&self) -> Option<Result<Arc<Gate>, CallError>> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What was done since the server started.
+#[derive(Debug, Default)]
+pub struct CrawlCounts {
+    /// URLs that came in.
+    pub urls: AtomicU64,
+    /// Of these, those that are queued.
+    pub admitted: AtomicU64,
+    /// Leases that went out.
+    pub leased: AtomicU64,
+    /// Leases that came back as done.
+    pub done: AtomicU64,
+    /// Leases that came back to be tried again.
+    pub retries: AtomicU64,
+    /// Completions of leases that were over.
+    pub late: AtomicU64,
+    /// Calls that wait for a lease now.
+    pub waiting: AtomicUsize,
+}

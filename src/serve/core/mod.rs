@@ -1,0 +1,25 @@
+//! Named crawls, each with a directory, a thread and a frontier; no transport.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `rules` | the settings of a crawl, and how they are read |
+//! | `ends` | what workers say of leases, and what becomes of these |
+//! | `command` | what a crawl's thread is told, and what it answers |
+//! | `waiters` | calls that wait for a lease, in their order |
+//! | `owner` | the thread that owns a crawl's frontier |
+//! | `crawl` | the handle of a crawl, for many tasks |
+//! | `crawls` | all crawls of a server, by name, and their files |
+
+mod command;
+mod crawl;
+mod crawls;
+mod ends;
+mod owner;
+mod rules;
+mod waiters;
+
+pub use command::{CallError, CrawlCounts, LentBatch, Waiting};
+pub use crawl::{CrawlState, ServedCrawl};
+pub use crawls::{CrawlName, Crawls, CrawlsError, Opened};
+pub use ends::{EndAnswer, FAILURES, LeaseEnd, OwnedHref, PageEnd};
+pub use rules::{CrawlRules, PlainRules, ReadRules, RulesError, ServeLimits, duration};

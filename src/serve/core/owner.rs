@@ -1,0 +1,349 @@
+//! The thread that owns a crawl's frontier: it acts, flushes once, and then answers.
+//!
+//! ```text
+//!   take a command, and those that have come meanwhile (for 2 ms at most)
+//!     ▶ act on the frontier ▶ lend to those that wait ▶ one flush ▶ answer all of them
+//! ```
+//!
+//! So no answer precedes its record in the journal, and a thousand calls share a flush as well as two do. The tasks of the server never wait
+//! for a disk, only for an answer.
+//!
+//! # When the storage fails
+//!
+//! A frontier must not go on without its journal. So it is dropped, all calls of the turn fail, and it is opened again from its files, which
+//! have all that was ever acknowledged: at the next call, but at most once a second. A full disk is so survived as soon as it has room.
+//!
+//! # Checkpoints
+//!
+//! Another thread writes them, piece by piece: it locks the frontier for a piece at a time, as this thread does for a turn.
+
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::command::{Call, CallError, CrawlCommand, CrawlShared};
+use super::ends;
+use super::rules::CrawlRules;
+use super::waiters::{Answered, Waiters};
+use crate::address::FingerprintKey;
+use crate::frontier::{Frontier, Timestamp};
+use crate::job::checkpoint::{CheckpointError, Owner as CheckpointOwner, write};
+use crate::job::{Job, JobError, JobJournal, newest_extra, replace};
+use crate::lending::Clock;
+
+/// For how long a turn goes on taking commands, before it flushes and answers.
+const TURN: Duration = Duration::from_millis(2);
+/// Hosts that become due within this time are lent together.
+const TOGETHER: Duration = Duration::from_millis(1);
+/// The time between two tries to open a crawl whose storage has failed.
+const AGAIN: Duration = Duration::from_secs(1);
+/// A checkpoint takes at most this share of the time.
+const SHARE: u32 = 33;
+
+type SharedFrontier = Arc<Mutex<Frontier<JobJournal>>>;
+
+/// The state of a crawl's thread.
+pub(super) struct CrawlOwner {
+    directory: PathBuf,
+    rules: CrawlRules,
+    clock: Clock,
+    shared: Arc<CrawlShared>,
+    commands: Receiver<CrawlCommand>,
+    waiters: Waiters,
+    state: Result<SharedFrontier, Broken>,
+    is_paused: bool,
+    checkpoints: Checkpoints,
+}
+
+/// Why there is no frontier, and since when.
+struct Broken {
+    error: CallError,
+    since: Instant,
+}
+
+impl CrawlOwner {
+    /// Starts the thread, which opens the frontier first.
+    ///
+    /// # Errors
+    /// If the system has no more threads.
+    pub(super) fn start(
+        directory: &Path,
+        rules: CrawlRules,
+        is_paused: bool,
+        checkpoint: Duration,
+        shared: Arc<CrawlShared>,
+        (to_self, commands): (Sender<CrawlCommand>, Receiver<CrawlCommand>),
+    ) -> io::Result<JoinHandle<()>> {
+        let directory = directory.to_owned();
+        let clock = shared.clock;
+        thread::Builder::new().name("crawl".to_owned()).spawn(move || {
+            let state = open(&directory, &rules, clock, &shared);
+            let waiters = Waiters::new(to_self);
+            let checkpoints = Checkpoints::new(checkpoint);
+            let mut owner = Self { directory, rules, clock, shared, commands, waiters, state, is_paused, checkpoints };
+            while let Some(keeps) = owner.next() {
+                if let Some(keeps) = keeps {
+                    owner.close(keeps);
+                    break;
+                }
+            }
+        })
+    }
+
+    /// Waits for the next command and takes a turn; `Some(Some(keeps))` if it is to end, `None` if nobody can tell it anything any more.
+    #[expect(clippy::option_option, reason = "private, and said above")]
+    fn next(&mut self) -> Option<Option<bool>> {
+        let now = self.clock.now();
+        let due = self.waiters.due().map(|due| due.since(now).max(TOGETHER));
+        let patience = due.unwrap_or(Duration::MAX).min(self.checkpoints.due());
+        match self.commands.recv_timeout(patience) {
+            Ok(CrawlCommand::Close { keeps }) => Some(Some(keeps)),
+            Ok(first) => Some(self.turn(Some(first))),
+            Err(RecvTimeoutError::Timeout) => Some(self.turn(None)),
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// Takes a turn. Returns whether it is to end.
+    fn turn(&mut self, first: Option<CrawlCommand>) -> Option<bool> {
+        let frontier = match self.frontier() {
+            Ok(frontier) => frontier,
+            Err(error) => return self.refuse(first, &error),
+        };
+        let (mut calls, mut answered, mut close) = (Vec::new(), Vec::new(), None);
+        let acted = {
+            let mut frontier = lock(&frontier);
+            let acted = self.act(first, &mut frontier, &mut calls, &mut close);
+            let now = self.clock.now();
+            let acted = acted
+                .and_then(|()| self.waiters.serve(&mut frontier, self.is_paused, now, &mut answered))
+                .and_then(|()| frontier.flush(now).map_err(io::Error::from));
+            self.checkpoints.changed |= !calls.is_empty() || !answered.is_empty();
+            acted
+        };
+        let lent: usize = answered.iter().map(Answered::leases).sum();
+        let flushed = acted.map_err(|error| CallError::Storage(error.to_string().into()));
+        let told = flushed.as_ref().map(drop);
+        for call in calls {
+            call.answer(told);
+        }
+        for answered in answered {
+            answered.send(told);
+        }
+        drop(frontier);
+        match flushed {
+            Ok(()) => {
+                self.shared.counts.leased.fetch_add(lent as u64, Ordering::Relaxed);
+                self.write_checkpoint();
+            }
+            Err(error) => self.break_down(error),
+        }
+        close
+    }
+
+    /// Does what was asked, as long as a turn lasts.
+    fn act(
+        &mut self,
+        first: Option<CrawlCommand>,
+        frontier: &mut Frontier<JobJournal>,
+        calls: &mut Vec<Box<dyn Call>>,
+        close: &mut Option<bool>,
+    ) -> io::Result<()> {
+        let began = Instant::now();
+        let mut next = first;
+        while let Some(command) = next {
+            let now = self.clock.now();
+            match command {
+                CrawlCommand::Call(call) => {
+                    // Its answer is sent even if it fails.
+                    calls.push(call);
+                    if let Some(call) = calls.last_mut() {
+                        call.act(frontier, now)?;
+                    }
+                }
+                CrawlCommand::Close { keeps } => {
+                    *close = Some(keeps);
+                    return Ok(());
+                }
+                CrawlCommand::GiveBack(tokens) => _ = ends::give_back(frontier, &tokens, now)?,
+                CrawlCommand::Lease(call) => self.waiters.push(call),
+                CrawlCommand::Pause(is_paused, done) => {
+                    self.is_paused = is_paused;
+                    _ = done.send(());
+                }
+            }
+            next = if began.elapsed() < TURN { self.commands.try_recv().ok() } else { None };
+        }
+        Ok(())
+    }
+
+    /// The frontier, opened again if it may be.
+    fn frontier(&mut self) -> Result<SharedFrontier, CallError> {
+        if let Err(broken) = &self.state
+            && broken.since.elapsed() >= AGAIN
+        {
+            self.state = open(&self.directory, &self.rules, self.clock, &self.shared);
+        }
+        self.state.as_ref().map(Arc::clone).map_err(|broken| broken.error.clone())
+    }
+
+    /// Answers all with an error.
+    fn refuse(&mut self, first: Option<CrawlCommand>, error: &CallError) -> Option<bool> {
+        let mut next = first;
+        while let Some(command) = next {
+            match command {
+                CrawlCommand::Call(call) => call.answer(Err(error)),
+                CrawlCommand::Close { keeps } => return Some(keeps),
+                // They are journaled, and end at their deadlines.
+                CrawlCommand::GiveBack(_) => {}
+                CrawlCommand::Lease(call) => _ = call.to.send(Err(error.clone())),
+                CrawlCommand::Pause(is_paused, done) => {
+                    self.is_paused = is_paused;
+                    _ = done.send(());
+                }
+            }
+            next = self.commands.try_recv().ok();
+        }
+        self.waiters.drain().for_each(|to| _ = to.send(Err(error.clone())));
+        None
+    }
+
+    /// Lets the frontier go, which has lost its journal.
+    fn break_down(&mut self, error: CallError) {
+        self.checkpoints.finish();
+        self.shared.set_gate(Err(error.clone()));
+        self.state = Err(Broken { error, since: Instant::now() });
+    }
+
+    fn write_checkpoint(&mut self) {
+        if let Ok(frontier) = &self.state
+            && self.checkpoints.is_due()
+        {
+            self.checkpoints.begin(frontier, self.clock);
+        }
+    }
+
+    fn close(mut self, keeps: bool) {
+        self.waiters.drain().for_each(|to| _ = to.send(Err(CallError::Closed)));
+        self.checkpoints.finish();
+        if let Ok(frontier) = &self.state
+            && keeps
+        {
+            // Without it, the next opening reads more of the journal.
+            _ = write(&mut Pieces { frontier, clock: self.clock });
+        }
+        self.shared.set_gate(Err(CallError::Closed));
+    }
+}
+
+/// Opens the frontier of a job, or begins it.
+fn open(directory: &Path, rules: &CrawlRules, clock: Clock, shared: &CrawlShared) -> Result<SharedFrontier, Broken> {
+    let opened = open_job(directory, rules, clock);
+    shared.set_gate(match &opened {
+        Ok(frontier) => Ok(Arc::clone(frontier.gate())),
+        Err(error) => Err(CallError::Storage(error.to_string().into())),
+    });
+    opened.map(|frontier| Arc::new(Mutex::new(frontier))).map_err(|error| {
+        let error = CallError::Storage(error.to_string().into());
+        Broken { error, since: Instant::now() }
+    })
+}
+
+fn open_job(directory: &Path, rules: &CrawlRules, clock: Clock) -> Result<Frontier<JobJournal>, Box<dyn Error>> {
+    let job = match Job::resume(directory) {
+        Err(JobError::NoJob { .. } | JobError::Draft { .. }) => Job::draft(directory, false, FingerprintKey::random())?,
+        job => job?,
+    };
+    let now = clock.now();
+    let mut open = rules.open;
+    open.went_back = newest_extra(&job)?.and_then(|extra| went_back(&extra, now));
+    let mut frontier = Frontier::open_in(&job, &rules.frontier, &open, |_, _| true, now)?;
+    if let Some(file) = &rules.file {
+        replace(&job.settings_path(), file.as_bytes())?;
+    }
+    job.begin()?;
+    frontier.ask_again(now)?;
+    Ok(frontier)
+}
+
+/// How far the clock was set back since a checkpoint was written, by what that kept.
+fn went_back(extra: &[u8], now: Timestamp) -> Option<Duration> {
+    let written = Timestamp::from_micros(u64::from_le_bytes(extra.try_into().ok()?));
+    Some(written.since(now)).filter(|back| *back > Duration::from_secs(1))
+}
+
+fn lock(frontier: &Mutex<Frontier<JobJournal>>) -> MutexGuard<'_, Frontier<JobJournal>> {
+    frontier.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Owns the frontier while a checkpoint is written, for a piece at a time. The checkpoint keeps the time at which it was written.
+struct Pieces<'a> {
+    frontier: &'a Mutex<Frontier<JobJournal>>,
+    clock: Clock,
+}
+
+impl CheckpointOwner for Pieces<'_> {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal>) -> T) -> T {
+        act(&mut lock(self.frontier))
+    }
+
+    fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
+        Ok(Some(self.clock.now().as_micros().to_le_bytes().to_vec()))
+    }
+}
+
+/// When checkpoints are written, and the thread that writes one.
+struct Checkpoints {
+    interval: Duration,
+    last: Instant,
+    /// How long the last one took.
+    took: Duration,
+    /// Something has changed since the last one was begun.
+    changed: bool,
+    writing: Option<JoinHandle<Duration>>,
+}
+
+impl Checkpoints {
+    fn new(interval: Duration) -> Self {
+        Self { interval, last: Instant::now(), took: Duration::ZERO, changed: false, writing: None }
+    }
+
+    /// The time until the next one.
+    fn due(&self) -> Duration {
+        if !self.changed {
+            return Duration::MAX;
+        }
+        self.interval.max(self.took * SHARE).saturating_sub(self.last.elapsed()).max(TOGETHER)
+    }
+
+    fn is_due(&mut self) -> bool {
+        if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.finish();
+        }
+        self.changed && self.writing.is_none() && self.interval.max(self.took * SHARE) <= self.last.elapsed()
+    }
+
+    fn begin(&mut self, frontier: &SharedFrontier, clock: Clock) {
+        (self.last, self.changed) = (Instant::now(), false);
+        let frontier = Arc::clone(frontier);
+        let write = move || {
+            let began = Instant::now();
+            // If it fails, the last one still serves, and the journal has the rest.
+            _ = write(&mut Pieces { frontier: &frontier, clock });
+            began.elapsed()
+        };
+        self.writing = thread::Builder::new().name("checkpoint".to_owned()).spawn(write).ok();
+    }
+
+    /// Waits for the one that is being written.
+    fn finish(&mut self) {
+        if let Some(took) = self.writing.take().and_then(|writing| writing.join().ok()) {
+            self.took = took;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The door of the server: which requests are let in.
+//!
+//! Without a token, the server listens on loopback only. That alone does not keep out a web page in a browser on this machine: so a
+//! request must name this machine, and must not come from a page. With a token, each request must carry it.
+
+use std::io;
+use std::net::IpAddr;
+
+use aws_lc_rs::hmac;
+use aws_lc_rs::rand::SystemRandom;
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, Uri};
+
+/// Lets requests in, or says why not.
+#[derive(Debug)]
+pub(super) struct TokenDoor {
+    /// Drawn at the start. Tokens are compared by their tags, so timing does not reveal where they differ.
+    key: hmac::Key,
+    token: Option<hmac::Tag>,
+}
+
+/// Why a request is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unadmitted {
+    /// It asks for a name that is not this machine's.
+    OtherName,
+    /// A web page has sent it.
+    Page,
+    /// It lacks the token.
+    Stranger,
+}
+
+impl TokenDoor {
+    /// # Errors
+    /// If the token is empty, or the system has no random numbers.
+    pub(super) fn new(token: Option<&str>) -> io::Result<Self> {
+        if token.is_some_and(str::is_empty) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the token is empty"));
+        }
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| io::Error::other("the system has no random numbers"))?;
+        let token = token.map(|token| hmac::sign(&key, token.as_bytes()));
+        Ok(Self { key, token })
+    }
+
+    /// Lets a request in, or says why not.
+    pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unadmitted> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let Some(token) = &self.token else {
+            let host = uri.authority().map(Authority::as_str).or_else(|| text(HOST)).unwrap_or_default();
+            if headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site") {
+                return Err(Unadmitted::Page);
+            }
+            return if is_this_machine(host) { Ok(()) } else { Err(Unadmitted::OtherName) };
+        };
+        let given = text(AUTHORIZATION).and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        let is_it = given.is_some_and(|given| hmac::verify(&self.key, given.as_bytes(), token.as_ref()).is_ok());
+        if is_it { Ok(()) } else { Err(Unadmitted::Stranger) }
+    }
+}
+
+/// Whether a name in a request is this machine's own.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(door: &TokenDoor, host: &str, headers: &[(&str, &str)]) -> Result<(), Unadmitted> {
+        let mut map = HeaderMap::new();
+        map.insert(HOST, host.parse().unwrap());
+        for (name, value) in headers {
+            map.insert(http::HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+        }
+        door.admit(&Uri::from_static("/v1/crawls"), &map)
+    }
+
+    #[test]
+    fn this_machine_alone_is_let_in_without_a_token_and_no_page() {
+        let door = TokenDoor::new(None).unwrap();
+        for host in ["localhost", "127.0.0.1:7071", "LocalHost:1", "[::1]:7071", "127.9.9.9"] {
+            assert_eq!(asked(&door, host, &[]), Ok(()), "{host}");
+        }
+        for host in ["", "evil.example", "localhost.evil.example", "10.0.0.1:7071", "[::2]"] {
+            assert_eq!(asked(&door, host, &[]), Err(Unadmitted::OtherName), "{host}");
+        }
+        assert_eq!(asked(&door, "localhost", &[("origin", "http://localhost")]), Err(Unadmitted::Page));
+        assert_eq!(asked(&door, "localhost", &[("sec-fetch-site", "none")]), Err(Unadmitted::Page));
+    }
+
+    #[test]
+    fn a_token_must_be_the_one() {
+        let door = TokenDoor::new(Some("secret")).unwrap();
+        let with = |value| asked(&door, "frontier.example", &[("authorization", value)]);
+        assert_eq!(with("Bearer secret"), Ok(()));
+        assert_eq!(with("bearer  secret"), Ok(()));
+        for value in ["Bearer secre", "Bearer secrets", "Basic secret", "secret", "Bearer"] {
+            assert_eq!(with(value), Err(Unadmitted::Stranger), "{value}");
+        }
+        assert_eq!(asked(&door, "localhost", &[]), Err(Unadmitted::Stranger));
+        assert!(TokenDoor::new(Some("")).is_err());
+    }
+}

@@ -1,0 +1,167 @@
+//! What strangers, hostile clients, many clients and slow ones get.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crawler::serve::core::{Crawls, PlainRules, ServeLimits};
+use crawler::serve::http::{Access, HttpServer, certificate};
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use serde_json::json;
+
+use crate::served::{Served, crawl};
+
+#[test]
+fn strangers_are_not_let_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let access = Access { token: Some("the token".to_owned()), certificate: None };
+    let served = Served::with(directory.path(), ServeLimits::default(), access);
+    let mut client = served.client();
+    for token in [None, Some("the toke"), Some("another")] {
+        client.token = token.map(str::to_owned);
+        let answered = client.ask("GET", "/v1/crawls", "");
+        assert_eq!(answered.status, 401, "{token:?}");
+        assert!(answered.head.contains("www-authenticate: bearer"), "{answered:?}");
+        assert_eq!(client.ask("PUT", "/v1/crawls/c", "").status, 401);
+        assert_eq!(client.ask("GET", "/metrics", "").status, 401);
+        assert_eq!(client.ask("GET", "/healthz", "").status, 200, "probes have no token");
+    }
+    client.token = Some("the token".to_owned());
+    assert_eq!(client.get("/v1/crawls"), json!({ "crawls": [] }));
+}
+
+#[test]
+fn other_machines_need_a_token() {
+    let directory = tempfile::tempdir().unwrap();
+    let crawls = Arc::new(Crawls::open(directory.path(), Arc::new(PlainRules), ServeLimits::default()).unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let listen = |token: Option<&str>| {
+        let access = Access { token: token.map(str::to_owned), certificate: None };
+        runtime.block_on(HttpServer::listen("0.0.0.0:0".parse().unwrap(), Arc::clone(&crawls), access)).map(drop)
+    };
+    assert!(listen(None).unwrap_err().to_string().contains("give a token"));
+    assert!(listen(Some("")).is_err());
+    listen(Some("secret")).unwrap();
+    // A second server on the same files is refused.
+    let error = Crawls::open(directory.path(), Arc::new(PlainRules), ServeLimits::default()).err().unwrap();
+    assert!(error.to_string().contains("another server"), "{error}");
+}
+
+#[test]
+fn a_line_of_ten_megabytes_costs_no_other_line_anything() {
+    let (_directory, _served, mut client) = crawl("1s");
+    let long = format!("\"http://a.example/{}\"", "x".repeat(10 << 20));
+    let answered = client.post("/v1/crawls/c/urls", &format!("\"http://a.example/1\"\n{long}\n\"http://a.example/2\""));
+    assert_eq!(answered.each("verdict"), ["new", "error", "new"]);
+    assert!(answered.lines()[1]["reason"].as_str().unwrap().contains("a line may have 1048576 bytes"));
+    // A body that is longer than one may be is refused by its head alone.
+    let mut stream = TcpStream::connect(client.address).unwrap();
+    let head = "POST /v1/crawls/c/urls HTTP/1.1\r\nhost: localhost\r\ncontent-length: 17000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+}
+
+#[test]
+fn stalled_long_polls_are_bounded_and_hold_up_nobody() {
+    const POLLS: usize = 400;
+    let directory = tempfile::tempdir().unwrap();
+    let mut limits = ServeLimits::default();
+    limits.long_polls = POLLS;
+    let served = Served::with(directory.path(), limits, Access::default());
+    let mut client = served.client();
+    for name in ["c", "other"] {
+        client.ask("PUT", &format!("/v1/crawls/{name}"), r#"{"politeness":{"host_delay":"1ms","robots":false}}"#);
+    }
+    let mut stalled: Vec<_> = (0..POLLS)
+        .map(|_| {
+            let mut stalled = served.client();
+            stalled.send("POST", "/v1/crawls/c/lease?wait=60s", "").unwrap();
+            stalled
+        })
+        .collect();
+    while client.get("/v1/crawls/c/statistics")["waiting_calls"] != POLLS {
+        thread::yield_now();
+    }
+    let refused = client.post("/v1/crawls/c/lease?wait=60s", "");
+    assert_eq!(refused.status, 503);
+    assert!(refused.head.contains("retry-after: 1") && refused.body.contains("400 calls"), "{refused:?}");
+    // Another crawl does not notice.
+    client.post("/v1/crawls/other/urls", "\"http://a.example/\"");
+    assert_eq!(client.post("/v1/crawls/other/lease?wait=1s", "").json()["leases"].as_array().unwrap().len(), 1);
+    // The first that came is the first that is served.
+    client.post("/v1/crawls/c/urls", "\"http://a.example/\"");
+    assert_eq!(stalled[0].receive().unwrap().json()["leases"].as_array().unwrap().len(), 1);
+    drop(stalled);
+    while client.get("/v1/crawls/c/statistics")["waiting_calls"] != 0 {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn slow_clients_are_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut limits = ServeLimits::default();
+    (limits.patience, limits.idle) = (Duration::from_millis(200), Duration::from_millis(200));
+    let served = Served::with(directory.path(), limits, Access::default());
+    served.client().ask("PUT", "/v1/crawls/c", "");
+    let connect = |text: &str| {
+        let mut stream = TcpStream::connect(served.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    };
+    let head = "POST /v1/crawls/c/urls HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n";
+    let began = Instant::now();
+    for text in ["", "P", "POST /v1/cra", &format!("{head}half a body")] {
+        // Whatever the answer is, the connection ends.
+        let mut answer = String::new();
+        connect(text).read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.contains("408 Request Timeout"), text.ends_with("body"), "{text}: {answer}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
+fn tls_and_http_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
+    let access = Access {
+        token: None,
+        certificate: Some(certificate(&tls.join("wildcard.pem"), &tls.join("wildcard-key.pem")).unwrap()),
+    };
+    assert!(
+        certificate(&tls.join("key.pem"), &tls.join("key.pem")).unwrap_err().to_string().contains("no certificate")
+    );
+    let served = Served::with(directory.path(), ServeLimits::default(), access);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(tls.join("wildcard-authority.pem")).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let body = runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(served.address).await.unwrap();
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let stream = connector.connect(ServerName::try_from("www.site.test").unwrap(), stream).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+        let (mut sender, connection) = handshake.await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::put("https://127.0.0.1/v1/crawls/c").body(Full::new(Bytes::from_static(b"{}"))).unwrap();
+        let answer = sender.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), 201);
+        answer.into_body().collect().await.unwrap().to_bytes()
+    });
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["result"], "created");
+}

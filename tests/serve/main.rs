@@ -1,0 +1,10 @@
+//! The server, over real sockets.
+
+mod bounds;
+mod calls;
+mod client;
+mod examples;
+#[cfg(feature = "cli")]
+mod judge;
+mod openapi;
+mod served;
