@@ -39,7 +39,7 @@ const DROPPED: &str = "dropped.txt";
 /// The socket of the process that crawls.
 const SOCKET: &str = "live.sock";
 
-/// The files that are removed when a job is overwritten. Its lock stays, since it is held, and its manifest is replaced.
+/// The files that are removed when a job is overwritten. The lock file stays, since it is held. The manifest is replaced.
 const OUTPUTS: [&str; 20] = [
     PAGES,
     "pages.jsonl.cut",
@@ -74,10 +74,10 @@ pub struct Job {
     manifest: Manifest,
     /// `None` if the job is only read.
     lock: Option<Arc<Lock>>,
-    /// This process made it.
+    /// Whether this process made it.
     is_new: bool,
     is_begun: AtomicBool,
-    /// It is one part of a larger crawl, which keeps the list of drops for all parts.
+    /// Whether it is one partition of a larger crawl, which keeps the list of drops for all partitions.
     is_part: bool,
 }
 
@@ -141,7 +141,8 @@ impl Job {
         })
     }
 
-    /// Makes a job around the files of a frontier, if any are there. Everything else in the directory is left alone.
+    /// Makes a job around the files of an existing frontier, or a new job if there are none. All other files in the directory are left
+    /// alone.
     ///
     /// # Errors
     /// If another process has the directory, or the file system refuses.
@@ -398,8 +399,8 @@ impl Job {
         lines.map(rule).collect()
     }
 
-    /// Replaces the list of what is dropped, safe from a power cut. This process must hold the job; a frontier that is open does not see
-    /// the change.
+    /// Replaces the list of what is dropped, safe from a power cut. This process must hold the job; an open frontier does not see the
+    /// change.
     ///
     /// # Errors
     /// If the file system refuses; the previous list is kept then.

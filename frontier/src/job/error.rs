@@ -8,7 +8,7 @@ use crate::bytes::FileError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
-    /// A job was drafted here and not begun: the process that made it ended before the seeds were kept.
+    /// A job was drafted here and not begun: the process that drafted it ended before it had written the seeds.
     #[error("{} holds a job that was not begun: give the command that began it once more, with its seeds", path.display())]
     Draft {
         /// The directory.
@@ -55,7 +55,7 @@ pub enum JobError {
         /// The directory.
         path: PathBuf,
     },
-    /// The job was begun, so it had a journal; now it has none.
+    /// The job was begun, so it had a journal, but the journal is gone.
     #[error("{} has neither journal nor checkpoints: put back what was there, or start afresh with --overwrite", path.display())]
     NoJournal {
         /// Where they should be.
@@ -88,7 +88,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Whether the directory belongs to somebody else: exit code 5 of the command.
+    /// Whether another job, process or version stands in the way: exit code 5 of the command.
     pub fn is_conflict(&self) -> bool {
         matches!(
             self,

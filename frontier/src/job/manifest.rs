@@ -1,7 +1,7 @@
 //! The manifest: the job's id, and the choices that its other files depend on. If the file is there, there is a job.
 //!
-//! It is text, so that a person can see what a directory is. It is written once, under the name `manifest.new`, and renamed when
-//! everything else that the job needs is safe on disk. A power cut before the rename leaves a draft, which the next process begins afresh.
+//! It is text, so that a person can see what a directory is. It is written once, as `manifest.new`, and is renamed when everything else
+//! that the job needs is safe on disk. A power cut before the rename leaves a draft, which the next process begins afresh.
 //!
 //! Its lines have a fixed order, and no others may follow; the last one is a checksum of the rest. So there is only one way to write a
 //! manifest, and any other text is an error with the number of its line.
@@ -38,7 +38,7 @@ const FORMAT: u32 = 3;
 const MAX_BYTES: u64 = 4096;
 
 /// The job's id, and the choices that its other files depend on. It is fixed when the job is created, and never changes. Journal and
-/// checkpoints name the id, so that another job's file is told from a damaged one.
+/// checkpoints have the id, which distinguishes another job's file from a damaged one.
 ///
 /// On disk it is UTF-8 text: a line with the format, then `name = value` lines in this order:
 ///
@@ -183,9 +183,7 @@ impl Manifest {
             return Err(FileError::Newer { path: path.to_owned(), found, supported: FORMAT }.into());
         }
         if found < FORMAT {
-            return Err(
-                lines.wrong(format!("format {found} is that of an earlier version, with which the job can go on"))
-            );
+            return Err(lines.wrong(format!("format {found} is an earlier version's: go on with that version")));
         }
         let hexadecimal = |value: &str| u64::from_str_radix(value, 16).ok();
         let manifest = Self {
@@ -199,7 +197,7 @@ impl Manifest {
         let _: u64 = lines.value(BEGIN, hexadecimal)?;
         lines.end()?;
         if unseal(bytes).is_none() {
-            return Err(lines.wrong("the lines have another checksum: put back a copy of what was there".to_owned()));
+            return Err(lines.wrong("the checksum does not match: put back a copy of the file".to_owned()));
         }
         Ok(manifest)
     }

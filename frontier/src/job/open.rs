@@ -9,8 +9,8 @@
 //! [`explain`] reads the whole journal once and shows each record to the trail of each URL that was asked about. A trail keeps the last
 //! admission of its URL, and what became of it.
 //!
-//! It costs a comparison of some twenty bytes for each entry of the journal and each URL that was asked about; an entry of the same host is
-//! also parsed.
+//! For each entry of the journal and each URL that was asked about, it compares some twenty bytes. An entry of the same host is also
+//! parsed.
 
 use std::env;
 use std::io;
@@ -196,7 +196,7 @@ impl<S: Storage> Owner<S> for Frontier<JobJournal<S>> {
         act(self)
     }
 
-    /// Does nothing: the embedder has synced its output before it called. An earlier owner's bytes are kept.
+    /// Syncs nothing: the embedder has synced its output before the call. Keeps an earlier owner's bytes.
     fn confirm(&mut self, _: u64) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(Some(self.journal().opening().extra.clone()))
     }
@@ -227,7 +227,7 @@ pub(super) fn replay(
     options.fingerprint_key = Some(job.manifest().fingerprint_key);
     options.seen.directory = Some(env::temp_dir());
     job.drop_by(&mut options)?;
-    // Checkpoints are looked for before the journal, so that the journal that is found reaches at least as far as they do.
+    // The checkpoints are listed before the journal, so that the journal reaches at least as far as they do.
     let mut checkpoints = Checkpoints::look(disk(), job.manifest().id)?;
     checkpoints.takes_any_seen = true;
     reread(disk(), checkpoints, &options, show)
@@ -316,7 +316,7 @@ pub fn explain(
     explain_among(job, options, &[], requests, now)
 }
 
-/// As [`explain`], with a scope that also includes the surroundings that these seeds of other partitions open.
+/// As [`explain`], with a scope that also has the surroundings of these seeds, which belong to other partitions.
 ///
 /// # Errors
 /// As [`explain`].
@@ -355,12 +355,12 @@ pub fn explain_among(
 /// Names a request that a job is asked about. A URL converts to one.
 #[derive(Clone, Debug)]
 pub enum RequestName {
-    /// The request for this URL that has no identity of its own: of several, the one with the newest entry.
+    /// The request for this URL that has no identity of its own. If there are several, the one with the newest entry.
     Url(CanonicalUrl),
-    /// The request with this identity: of several, the one with the newest entry; if there is none, one for this URL.
+    /// The request with this identity. If there are several, the one with the newest entry; if there is none, one for this URL.
     Identity(CanonicalUrl, IdentityBuf),
-    /// The request whose entry was first at this [position](crate::frontier::Lease::position) of the journal: of several requests for one
-    /// URL, or with one identity, this one alone.
+    /// The request whose first entry is at this [position](crate::frontier::Lease::position) of the journal. It picks one of several
+    /// requests for a URL, or with an identity.
     Entry(Position),
 }
 

@@ -135,7 +135,7 @@ fn refuse_others(named: &Metadata) -> io::Result<()> {
     } else if named.is_dir() {
         Err(other("it is a directory, and should be a file"))
     } else {
-        Err(other("it is no regular file"))
+        Err(other("it is not a regular file"))
     }
 }
 
@@ -165,7 +165,7 @@ impl Inode {
         Self { device: 0, number: 0 }
     }
 
-    /// Compares the file that a name leads to now with this one, which it led to before.
+    /// Compares this file, which a name led to before, with the file that it leads to now.
     ///
     /// # Errors
     /// If the file system fails.
@@ -283,8 +283,8 @@ impl Drop for Replacement {
 /// The lock that a process holds while it crawls into a directory. The operating system releases it when the process ends, however
 /// it ends.
 ///
-/// Two things are locked. One is the file `lock`, which works on every file system. The other is the directory itself, if the file system
-/// can lock it: its name cannot be removed while anything is in it.
+/// Two locks are taken: one on the file `lock`, which works on every file system, and one on the directory itself, if the file system can
+/// lock it. The name of a directory cannot be removed while anything is in it.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,

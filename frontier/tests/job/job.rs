@@ -166,12 +166,8 @@ fn a_damaged_manifest_is_refused_with_its_place() {
         (2, "id = xyz", "manifest:2: expected `id = ...`, found \"id = xyz\""),
         (4, "", "manifest:4: expected `fingerprint_strategy = ...`, found \"\""),
         (7, "created = 1\n\u{1b}[2J", "manifest:8: expected `# checksum: ...`, found \"\\u{1b}[2J\""),
-        (7, "created = 1", "manifest:9: the lines have another checksum: put back a copy of what was there"),
-        (
-            1,
-            "crawler job, format 1",
-            "manifest:1: format 1 is that of an earlier version, with which the job can go on",
-        ),
+        (7, "created = 1", "manifest:9: the checksum does not match: put back a copy of the file"),
+        (1, "crawler job, format 1", "manifest:1: format 1 is an earlier version's: go on with that version"),
     ] {
         let mut lines: Vec<_> = whole.lines().collect();
         lines[line - 1] = damage;

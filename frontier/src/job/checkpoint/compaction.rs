@@ -1,20 +1,19 @@
-//! Metadata leaves the disk: old segments of the journal are compacted once enough of it was released.
+//! Compaction: old segments of the journal are rewritten without metadata that was released.
 //!
-//! Segments that end before the older checkpoint began are looked at after a commit. What is needed of them is what waited at that
-//! checkpoint: its file of hosts is read for that, while the frontier goes on. Both checkpoints can then still be restored.
+//! After a commit, the segments that end before the older checkpoint began are examined. They must keep the records that this checkpoint
+//! refers to. Its file of hosts lists these, and is read while the frontier goes on. So both checkpoints can still be restored.
 //!
 //! # When
 //!
-//! Nothing is done before metadata is released, so a crawl without any pays nothing. After the first pass the next one comes once an eighth
-//! of the bytes of these segments was released. A segment is written anew if a third of it goes. So at most a third of them is dead after a
-//! pass, and less than half before the next: the journal has at most about twice the bytes of the URLs that wait, beside what was written
-//! since the older checkpoint began. The first pass of a process comes with its first release, since it does not know what earlier ones
-//! left.
+//! The first pass of a process comes after its first release, since the process does not know what earlier ones left. A crawl without
+//! metadata never compacts. Each later pass comes once metadata of an eighth of these segments' bytes was released. A segment is rewritten
+//! if at least a third of it is dead. So at most a third of these segments is dead after a pass, and less than half before the next one:
+//! the journal has at most about twice the bytes of the waiting URLs, plus everything written since the older checkpoint began.
 //!
 //! # What it costs
 //!
-//! Each pass reads the file of hosts, and the head of each entry that waits in old segments; memory is four bytes for each of them. A byte
-//! is copied at most twice for each that goes.
+//! Each pass reads the file of hosts, and the head of each waiting entry in old segments. It takes four bytes of memory for each of these
+//! entries, and copies at most two bytes for each byte that it removes.
 
 use super::files::{self, FILES, HOSTS, next_placed};
 use super::{CheckpointError, Checkpoints};
@@ -24,13 +23,14 @@ use crate::job::journal::compacted::{OldSegment, compact};
 use crate::job::journal::{JournalError, Needs, Storage};
 
 impl<S: Storage> Checkpoints<S> {
-    /// Where the older checkpoint began, if metadata was released before it since the last pass.
+    /// Where the older checkpoint began, if metadata was released between the last pass and that checkpoint.
     pub(super) fn has_to_compact(&self) -> Option<Position> {
         let (_, needs) = self.older()?;
         (needs.freed() > self.compacted.unwrap_or(0)).then(|| needs.from())
     }
 
-    /// The older one of two checkpoints, and its needs. Nothing is compacted while there are others: they might need more.
+    /// The older of the two checkpoints, and its needs; `None` unless there are exactly two, and none is damaged: a third one might need
+    /// more.
     fn older(&self) -> Option<(u64, &Needs)> {
         match &self.numbers[..] {
             [(number, Some(older)), (_, Some(_))] if self.damaged.is_empty() => Some((*number, older)),
@@ -38,11 +38,11 @@ impl<S: Storage> Checkpoints<S> {
         }
     }
 
-    /// Compacts segments that end before the older checkpoint began, if it is time. `place` takes the new file of the segment that starts
-    /// at a position in place of the old one.
+    /// Compacts the segments that end before the older checkpoint began, if enough metadata was released. `place` replaces the file of the
+    /// segment that starts at a position by its new one.
     ///
     /// # Errors
-    /// If the storage fails. Segments that were compacted before that stay so.
+    /// If the storage fails. Segments that were already compacted stay compacted.
     pub(super) fn compact(
         &mut self,
         mut old: Vec<OldSegment>,
@@ -68,18 +68,18 @@ impl<S: Storage> Checkpoints<S> {
 
     /// For each of these segments, the offsets of the records in it that a checkpoint needs, ascending.
     fn needed_of(&mut self, number: u64, old: &[OldSegment]) -> Result<Vec<Vec<u32>>, CheckpointError> {
-        let slices = self.summary(number)?.slices;
+        let chunks = self.summary(number)?.chunks;
         let mut offsets = vec![Vec::new(); old.len()];
         files::read(&mut self.storage, FILES[0], HOSTS, (self.job, number), |frames| {
-            for _ in 0..slices {
-                let (slice, _) = next_placed(frames)?;
-                let read = needed(slice, |position| {
+            for _ in 0..chunks {
+                let (chunk, _) = next_placed(frames)?;
+                let read = needed(chunk, |position| {
                     let at = old.partition_point(|old| old.part.start <= position);
                     let Some(at) = at.checked_sub(1).filter(|at| old[*at].part.contains(&position)) else { return };
                     offsets[at].extend(u32::try_from(position.to_u64() - old[at].start));
                 });
                 if read.is_err() {
-                    return Err(frames.damaged("hosts that cannot be"));
+                    return Err(frames.damaged("invalid hosts"));
                 }
             }
             Ok(())

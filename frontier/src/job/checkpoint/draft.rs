@@ -1,14 +1,14 @@
-//! Drafts: how a checkpoint is written while the frontier goes on. Its files are written one by one, and last the summary, which makes them
-//! count.
+//! Drafts: how a checkpoint is written while the frontier goes on. Its files are written one by one. The summary is written last, and makes
+//! them count.
 //!
 //! The calls come in this order: `begin`, `hosts`, `seen`, `contents`, `sync_journal`, `commit`. The counts are taken last because
-//! everything else is replayed up to them. The journal is synced before the summary is written because a summary must not mention anything
-//! that a power cut can take.
+//! everything else is replayed up to them. The journal is synced before the summary is written because a summary must not refer to anything
+//! that a power cut can lose.
 //!
-//! | step | the frontier is held | how |
+//! | step | the frontier is locked | note |
 //! |---|---|---|
 //! | begin | for a moment | it checks that the job still belongs to this process, and that no URL was lost |
-//! | schedule and hosts | once for each slice | the slice is written while the frontier is free |
+//! | schedule and hosts | once for each chunk | the chunk is written while the frontier is free |
 //! | seen set | once for each shard, if the layout can forget | the set locks one shard at a time |
 //! | counts | while nothing is between the gate and the frontier | |
 //! | sync of the journal | for what was written since the first sync | a first sync goes through a separate handle |
@@ -16,8 +16,8 @@
 //! | eviction | once for 64 hosts | |
 //! | old segments | while they are removed, and for a moment for each that is compacted | |
 //!
-//! A step that fails before the commit calls the checkpoint off, and its files are removed. After the commit, the checkpoint counts
-//! whatever fails.
+//! If a step before the commit fails, the checkpoint is called off and its files are removed. After the commit, the checkpoint counts even
+//! if a later step fails.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, PoisonError};
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use super::evicted::{self, Eviction, WrittenRuns};
 use super::files::{self, BUFFER, FILES, HOSTS, RUN, SUMMARY, Writing, name};
 use super::run::HostRun;
-use super::store::{BESIDE, Checkpoints, remove, remove_all};
+use super::store::{Checkpoints, NEW_SUFFIX, remove, remove_all};
 use super::summary::Summary;
 use super::{CheckpointError, JobJournal};
 use crate::address::KeyRules;
@@ -51,10 +51,10 @@ pub(super) struct Draft<'a, S: Storage = Disk> {
 }
 
 impl<S: Storage> Checkpoints<S> {
-    /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first slice is saved:
-    /// a replay begins there, and gives each slice the records after the slice's own position.
+    /// Begins a checkpoint. `needs` come from the [journal](crate::job::journal::FileJournal::needs) now, before the first chunk is saved:
+    /// a replay begins there, and gives each chunk the records after the chunk's own position.
     pub(super) fn begin(&mut self, needs: Needs) -> Draft<'_, S> {
-        // A failed attempt may have left a summary that could not be removed. It must not meet files of the same number.
+        // A failed attempt may have left a summary that could not be removed. No later file may have its number.
         self.last += 1;
         let number = self.last;
         self.evictable.clear();
@@ -70,11 +70,11 @@ impl<S: Storage> Checkpoints<S> {
 }
 
 impl<S: Storage> Draft<'_, S> {
-    /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one slice and its hosts'
-    /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which slice follows. Up to
+    /// Writes the schedule and the hosts. `next` [saves](crate::frontier::Frontier::save) one chunk and its hosts'
+    /// [addresses](crate::frontier::Frontier::save_addresses), and returns where the journal ended then and which chunk follows. Up to
     /// `to_evict` hosts are [evictable](Checkpoints::evictable) once this checkpoint is committed: the idle ones that have rested longest.
     ///
-    /// Takes the memory of the largest slice (2,048 hosts with their queues, or a piece of the schedule), some six bytes a host for the
+    /// Takes memory for the largest chunk (2,048 hosts with their queues, or a part of the schedule), some six bytes a host for the
     /// addresses, and up to twice the images of the hosts that are to be evicted.
     ///
     /// # Errors
@@ -85,23 +85,23 @@ impl<S: Storage> Draft<'_, S> {
         mut next: impl FnMut(StateChunk, &mut Vec<u8>, &mut Vec<u8>) -> (Position, Option<StateChunk>),
     ) -> Result<(), CheckpointError> {
         let (number, job) = (self.number, self.store.job);
-        let (mut slices, mut bytes) = (0, 0);
+        let (mut chunks, mut bytes) = (0, 0);
         let mut needs = std::mem::take(&mut self.summary.needs);
         let mut eviction = Eviction::up_to(to_evict);
         self.write(FILES[0], |to| {
             let mut frames = files::begin(to, HOSTS, job, number)?;
-            let (mut slice, mut addresses) = (Vec::new(), Vec::new());
+            let (mut chunk, mut addresses) = (Vec::new(), Vec::new());
             let mut rest = Some(StateChunk::default());
             while let Some(part) = rest {
-                slice.clear();
+                chunk.clear();
                 let position;
-                (position, rest) = next(part, &mut slice, &mut addresses);
+                (position, rest) = next(part, &mut chunk, &mut addresses);
                 // The frontier is not locked here, since one host may have millions of URLs.
-                waiting(&slice, |url| needs.add(url)).map_err(io::Error::other)?;
-                frames.put(position.to_u64().to_le_bytes()).put(&slice).end()?;
-                eviction.look_at(&slice);
-                slices += 1;
-                bytes += slice.len() as u64;
+                waiting(&chunk, |url| needs.add(url)).map_err(io::Error::other)?;
+                frames.put(position.to_u64().to_le_bytes()).put(&chunk).end()?;
+                eviction.look_at(&chunk);
+                chunks += 1;
+                bytes += chunk.len() as u64;
             }
             if addresses.iter().any(|&byte| byte > 0) {
                 frames.put(&addresses).end()?;
@@ -109,7 +109,7 @@ impl<S: Storage> Draft<'_, S> {
             }
             frames.finish().map(drop)
         })?;
-        (self.summary.slices, self.summary.needs) = (slices, needs);
+        (self.summary.chunks, self.summary.needs) = (chunks, needs);
         self.bytes += bytes;
         if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
     }
@@ -141,7 +141,8 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
-    /// Writes the contents of pages. They may include a page that was done since: the replay adds it again, which does no harm.
+    /// Writes the contents of pages. They may include pages that were completed after the checkpoint began: the replay adds these again,
+    /// which does no harm.
     ///
     /// # Errors
     /// If the storage fails.
@@ -180,7 +181,7 @@ impl<S: Storage> Draft<'_, S> {
         (summary.keys, summary.counts, summary.extra) = (keys.clone(), counts, extra.to_vec());
         summary.runs = runs.as_deref().map_or_else(|| store.evicted.numbers(), evicted::numbers);
         let payload = summary.to_bytes();
-        let (name, beside) = (name(FILES[3], number), name(FILES[3], number) + BESIDE);
+        let (name, beside) = (name(FILES[3], number), name(FILES[3], number) + NEW_SUFFIX);
         let job = store.job;
         write_synced(&mut store.storage, &beside, |to| {
             let mut frames = files::begin(to, SUMMARY, job, number)?;
@@ -217,7 +218,7 @@ impl<S: Storage> Drop for Draft<'_, S> {
             let Checkpoints { storage, runs, evictable, .. } = &mut *self.store;
             evictable.clear();
             let is_gone = remove_all(storage, self.number).is_ok();
-            let _ = remove(storage, &(name(FILES[3], self.number) + BESIDE));
+            let _ = remove(storage, &(name(FILES[3], self.number) + NEW_SUFFIX));
             if is_gone {
                 runs.retain(|run| *run != self.number || remove(storage, &name(RUN, *run)).is_err());
             }
@@ -241,11 +242,10 @@ fn write_synced<S: Storage>(
     Ok(storage.sync(name).map_err(FileError::of("sync", storage.path(name)))?)
 }
 
-/// The owner of a frontier, while a checkpoint of it is written. The frontier is locked for one piece at a time, and is free in
-/// between.
+/// The owner of a frontier, while a checkpoint of it is written. The frontier is locked for one chunk at a time, and is free in between.
 pub trait Owner<S: Storage = Disk> {
-    /// Runs `act` on the frontier while nobody else uses it. Everything that the owner does between two calls goes to the journal,
-    /// after the positions of the pieces that are already saved.
+    /// Runs `act` on the frontier while nobody else uses it. Everything that the owner does between two calls goes to the journal, after
+    /// the positions of the chunks that are already saved.
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
 
     /// Runs `act` at a moment when every admitted URL is also submitted: none is between the gate and the frontier. An owner that has
@@ -298,10 +298,10 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     })?;
 
     let mut draft = checkpoints.begin(needs);
-    draft.hosts(to_evict, |slice, to, addresses| {
+    draft.hosts(to_evict, |chunk, to, addresses| {
         owner.with(|frontier| {
-            frontier.save_addresses(slice, addresses);
-            (frontier.journal().end(), frontier.save(slice, to))
+            frontier.save_addresses(chunk, addresses);
+            (frontier.journal().end(), frontier.save(chunk, to))
         })
     })?;
     if gate.seen().tests() > 0 {
@@ -316,7 +316,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
         draft.contents(gate.contents())?;
     }
     let counts = owner.quiesce(|frontier| frontier.counts(frontier.journal().end()));
-    // The first sync takes the time, while the frontier is free. The second one holds the frontier, and finds little to do.
+    // The first sync takes most of the time, while the frontier is free. The second one holds the frontier, and has little left to sync.
     let segment = owner.with(|frontier| frontier.journal().file.segment().to_owned());
     draft.sync_journal(&segment).inspect_err(|_| owner.with(|frontier| frontier.journal_mut().file.stop()))?;
     let has_lost = owner.with(|frontier| {
@@ -365,7 +365,7 @@ impl<O> Timed<'_, O> {
         self.time(|owner| owner.quiesce(act))
     }
 
-    /// Runs `act`, and remembers its time if none took longer.
+    /// Runs `act`, and records its time if it is the longest so far.
     fn time<T>(&mut self, act: impl FnOnce(&mut O) -> T) -> T {
         let began = Instant::now();
         let done = act(self.owner);

@@ -1,7 +1,7 @@
 //! Evicted hosts: they are no longer in memory, but in runs on disk.
 //!
 //! Looking up a host costs nothing if the filter does not know it. Otherwise it costs one read per run, from the newest on, until the host
-//! is found. Each image is rewritten about as often as there are runs, since a new run merges the runs of similar size.
+//! is found. A new run merges the runs of similar size, so each image is rewritten about as often as there are runs.
 //!
 //! A run in use is not removed: its file stays while a checkpoint lists it, and a reader holds the lock of the list of runs.
 //!
@@ -16,7 +16,7 @@
 //!
 //! # Which hosts leave
 //!
-//! The slices of a checkpoint are examined as they are written, so nothing is read again, and the frontier is not locked. Only hosts
+//! The chunks of a checkpoint are examined as they are written, so nothing is read again, and the frontier is not locked. Only hosts
 //! with nothing queued or leased are chosen: a host that has URLs is asked soon, and would come back at once.
 //!
 //! The host with the longest rest goes first: the one that might have been asked again earliest. That is nearly the choice of an LRU cache,
@@ -34,7 +34,7 @@ use crate::job::journal::Storage;
 use crate::seen::{SeenOptions, SeenSet};
 
 /// A new run merges the newest runs before it that have at most this many times its hosts.
-const LIKE_SIZE: u64 = 2;
+const MERGE_RATIO: u64 = 2;
 /// The share of never-evicted hosts for which the runs are read anyway. The filter takes 10 bits an evicted host.
 const FILTER_RATE: f64 = 1e-2;
 /// The filter is sized for at least this many hosts; it grows.
@@ -45,7 +45,7 @@ const FILTER_HOSTS: u64 = 4096;
 pub(super) struct WrittenRuns {
     /// All runs there are now, to be [published](EvictedHosts::publish).
     pub(super) runs: Vec<Arc<HostRun>>,
-    /// The images of the hosts that may be evicted once the runs are published, 64 in a piece.
+    /// The images of the hosts that may be evicted once the runs are published, in batches of 64.
     pub(super) evictable: Vec<Vec<u8>>,
 }
 
@@ -110,7 +110,7 @@ impl EvictedHosts {
         let mut hosts = HostMerge::of(storage, self.0.job, Vec::new(), self.runs().iter())?;
         while let Some((_, image)) = hosts.next(storage)? {
             if let Err(BadSlice) = show(image) {
-                return Err(hosts.damaged(storage, "a host that cannot be"));
+                return Err(hosts.damaged(storage, "an invalid host"));
             }
         }
         Ok(())
@@ -139,10 +139,10 @@ impl EvictedHosts {
         Ok(None)
     }
 
-    /// Writes a run of these hosts, merged with the newest runs before it that are of similar size. Nothing is looked up in it before it is
+    /// Writes a run of these hosts, merged with the newest runs before it that are of similar size. It is not searched before it is
     /// [published](Self::publish); the runs that it merged serve until then.
     ///
-    /// Takes twice the memory of the images: once for the merge, and once in pieces for the frontier.
+    /// Takes twice the memory of the images: once for the merge, and once in batches for the frontier.
     pub(super) fn write<'a, S: Storage>(
         &self,
         storage: &mut S,
@@ -153,10 +153,10 @@ impl EvictedHosts {
         let hosts = in_order(job, hosts);
         let mut size = hosts.len() as u64;
         let mut runs = self.runs();
-        let mut taken_in = Vec::new();
-        while let Some(run) = runs.pop_if(|run| run.hosts <= LIKE_SIZE * size) {
+        let mut merged = Vec::new();
+        while let Some(run) = runs.pop_if(|run| run.hosts <= MERGE_RATIO * size) {
             size += run.hosts;
-            taken_in.insert(0, run);
+            merged.insert(0, run);
         }
         // The filter comes first. A host that is only in the filter costs a useless read; a host that is only in a run would be lost.
         let filter = self.0.filter.get_or_init(|| filter(job, 0));
@@ -167,7 +167,7 @@ impl EvictedHosts {
         let batches = hosts.chunks(64).map(|batch| batch.iter().flat_map(|(_, host)| host.image).copied().collect());
         let batches = batches.collect();
         drop(hosts);
-        let mut merge = HostMerge::of(storage, job, images, taken_in.iter())?;
+        let mut merge = HostMerge::of(storage, job, images, merged.iter())?;
         let mut run = HostRunWriter::begin(storage, job, number)?;
         while let Some((hash, image)) = merge.next(storage)? {
             run.push(storage, hash, image)?;
@@ -176,8 +176,7 @@ impl EvictedHosts {
         Ok(WrittenRuns { runs, evictable: batches })
     }
 
-    /// Makes these the runs that lookups read. Waits for any lookup that is reading one now, which takes as long as the search for one
-    /// host.
+    /// Makes these the runs that lookups read. Waits for the lookups that are under way: each takes as long as the search for one host.
     pub(super) fn publish(&self, runs: Vec<Arc<HostRun>>) {
         let filter = self.0.filter.get().map_or(0, SeenSet::bytes);
         let memory = usize::try_from(filter).unwrap_or(usize::MAX) + runs.iter().map(|run| run.memory()).sum::<usize>();
@@ -237,12 +236,12 @@ impl Eviction {
         Self { most: usize::try_from(most).unwrap_or(usize::MAX), images: Vec::new(), hosts: Vec::new() }
     }
 
-    /// Adds the idle hosts of a slice to the choice. A slice that cannot be read is skipped: its reader reports it.
-    pub(super) fn look_at(&mut self, slice: &[u8]) {
+    /// Adds the idle hosts of a chunk to the choice. A chunk that cannot be read is skipped: its reader reports it.
+    pub(super) fn look_at(&mut self, chunk: &[u8]) {
         if self.most == 0 {
             return;
         }
-        for host in idle_hosts(slice) {
+        for host in idle_hosts(chunk) {
             let begin = self.images.len();
             self.images.extend_from_slice(host.image);
             self.hosts.push((host.due, begin..self.images.len()));
@@ -350,7 +349,7 @@ mod tests {
             evicted.each(&mut disk, show).unwrap();
             assert_eq!(all, model);
             let sizes: Vec<_> = evicted.runs().iter().map(|run| run.hosts).collect();
-            assert!(sizes.windows(2).all(|pair| pair[0] > LIKE_SIZE * pair[1]), "{sizes:?}");
+            assert!(sizes.windows(2).all(|pair| pair[0] > MERGE_RATIO * pair[1]), "{sizes:?}");
             most = most.max(sizes.len());
         }
         assert!(most > 3, "there are several, and they are merged");

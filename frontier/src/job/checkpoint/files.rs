@@ -1,23 +1,23 @@
 //! The files of a checkpoint: their names, their header and frames, and the errors of writing and reading them.
 //!
-//! A number in a name has at least six digits, so that names sort by it, and only its shortest form is a name of ours: `hosts-0000007` is
-//! another program's file, and is left alone.
+//! The number in a name has at least six digits, so that names sort by it. It has no other leading zeros: `hosts-0000007` is another
+//! program's file, and is left alone.
 //!
-//! A frame's checksum is seeded with the file's number and the frame's own. So it fails for a frame of an older file that was left in a
-//! reused block of the disk, and for frames that changed places.
+//! A frame's checksum is seeded with the file's number and the frame's own. So it fails for frames that changed places, and for a frame
+//! that an older file left in a reused block of the disk.
 //!
-//! A file of slices and a run end with an empty frame. Without it, a run that was cut between two frames would look whole.
+//! A file of chunks and a run end with an empty frame. Without it, a run that was cut between two frames would look whole.
 //!
-//! A [`Storage`] has calls by the file's name; snapshots and frames need [`Write`] and [`Read`]. The reader and the writer here have no
-//! buffer: each of their calls is one call of the storage, so both are wrapped in a buffer of 256 KiB.
+//! Each call of a [`Storage`] names the file, but snapshots and frames need [`Write`] and [`Read`]. The adapters here have no buffer: each
+//! of their calls is one call of the storage. So both are wrapped in a buffer of 256 KiB.
 //!
-//! | the error | what helps |
+//! | error | remedy |
 //! |---|---|
-//! | `Changed`, `Frontier` | the settings that the job had before |
-//! | `Disturbed`, `Job` | finding out who else is in the directory |
-//! | `File`, `Seen` | a copy of the file, if it is [lost](CheckpointError::is_loss); an older checkpoint serves meanwhile |
-//! | `Irreparable`, `Journal` | the same, or [`repair`](crate::job::repair) |
-//! | `Lost` | opening the frontier again |
+//! | `Changed`, `Frontier` | restore the settings that the job had before |
+//! | `Disturbed`, `Job` | find out which other process uses the directory |
+//! | `File`, `Seen` | if the file is [lost](CheckpointError::is_loss), restore a copy; an older checkpoint serves meanwhile |
+//! | `Irreparable`, `Journal` | restore a copy, or [`repair`](crate::job::repair) the job |
+//! | `Lost` | open the frontier again |
 
 use std::io::{self, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub(super) fn begin<W: Write>(mut to: W, magic: [u8; 8], job: u64, number: u64) 
     Ok(FrameWriter::new(to, number))
 }
 
-/// Reads a file that [`begin`] began: checks its header, and gives its frames to `read`. Errors name the file.
+/// Reads a file that [`begin`] began: checks its header, and passes its frames to `read`. Errors name the file.
 ///
 /// `read` must check the end: by the empty frame if there is one, else by [`FrameReader::end`]. A frame may have any length, since a
 /// host's queue may; memory is taken only for bytes that are there.
@@ -141,12 +141,12 @@ pub enum CheckpointError {
         /// The option, by its path: `seen.layout`.
         option: String,
     },
-    /// A file that this process writes to was changed by somebody else.
+    /// Another process has changed a file that this process writes to.
     #[error("{} {problem}", path.display())]
     Disturbed {
         /// The file.
         path: PathBuf,
-        /// What happened to it, and what was done about it.
+        /// How it was changed, and how this process reacted.
         problem: String,
     },
     /// One of its files cannot be used.
@@ -158,7 +158,7 @@ pub enum CheckpointError {
     /// No checkpoint is whole, and the journal is not enough without one: parts of it were removed, and only checkpoints hold what
     /// was in them.
     #[error(
-        "no checkpoint is whole ({}), and without one the journal is not enough; put back a copy of what is damaged, or start \
+        "no checkpoint is whole ({}), and the journal alone is not enough; put back a copy of what is damaged, or start \
          afresh with --overwrite",
         each_once(damaged)
     )]
@@ -187,7 +187,7 @@ pub enum CheckpointError {
     Seen {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be read.
         source: SnapshotError,
     },
 }
@@ -226,8 +226,8 @@ impl CheckpointError {
         }
     }
 
-    /// Whether this checkpoint's files are damaged, so that an earlier one may be used. A later format of its own files is not damage: the
-    /// work of a later version is not passed over for something older.
+    /// Whether this checkpoint's files are damaged, so that an earlier one may be used. A later format of its own files is not damage: an
+    /// older checkpoint must not replace the work of a later version.
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::File(error) => error.is_loss(),
@@ -245,7 +245,7 @@ impl CheckpointError {
     }
 }
 
-/// The messages without repeats: two checkpoints may share a damaged file.
+/// The messages, without repeats: two checkpoints may share a damaged file.
 fn each_once(damaged: &[CheckpointError]) -> String {
     let mut messages: Vec<String> = damaged.iter().map(ToString::to_string).collect();
     messages.dedup();

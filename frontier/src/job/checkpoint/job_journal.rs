@@ -15,21 +15,21 @@
 //!
 //! 1. The summaries are tried from the newest on. A damaged checkpoint is skipped and reported. Any other error ends the search: an
 //!    option that has changed, or a file of a later format, would be the same in an older checkpoint.
-//! 2. The seen set, the slices, the evicted hosts and the contents are loaded.
-//! 3. The journal is replayed from the position that the summary names. Each record changes the state as it did when it was written,
-//!    except in the parts that were saved after it. A page counts as done only if the output has its record.
-//! 4. A record is appended that the journal was opened again, and how much of the output counts. If the rules of the gate have changed, one
-//!    more record says that. They are synced before anything else is written, so that records that were void once never count later.
+//! 2. The seen set, the chunks, the evicted hosts and the contents are loaded.
+//! 3. The journal is replayed from the position that the summary names. Each record changes the state as it did when it was written, except
+//!    in the chunks that were saved after it. A page counts as done only if the output has its record.
+//! 4. A record is appended: the journal was opened again, and this much of the output counts. If the rules of the gate have changed, one
+//!    more record says that. Both are synced before anything else is written, so that a record that was void once never counts later.
 //!
 //! # What it costs
 //!
 //! | part | time | memory beside the frontier |
 //! |---|---|---|
-//! | slices and seen set | a read of both files | one slice |
+//! | chunks and seen set | a read of both files | one chunk |
 //! | evicted hosts | two reads of all runs: one checks them, one counts each host once | one frame per run |
 //! | journal | a read of what was written since the checkpoint was begun | a window of 1 MiB |
 //!
-//! Looking at another process's job reads the whole journal, so that it can be told what became of each URL.
+//! Looking at another process's job reads the whole journal, to learn what became of each URL.
 //!
 //! # If it fails
 //!
@@ -71,7 +71,7 @@ pub struct JobJournal<S: Storage = Disk> {
     pub(in crate::job) dropped: Option<PathBuf>,
     /// Shared with the checkpoints, which add to them. Read without the checkpoints' lock, since a checkpoint takes long.
     evicted: EvictedHosts,
-    /// The last frame of a run that was read.
+    /// The frame that was last read from a run.
     buffer: Vec<u8>,
     /// The seen set may hold a URL that the journal lacks.
     pub(super) has_lost: bool,
@@ -115,7 +115,7 @@ impl<S: Storage> JobJournal<S> {
         self.file.end()
     }
 
-    /// Shows everything that is written from here on to `tap`.
+    /// Shows `tap` everything that is written from now on.
     pub fn tell(&mut self, tap: Arc<dyn crate::job::journal::JournalObserver>) {
         self.file.tap = Some(tap);
     }
@@ -183,16 +183,16 @@ impl<S: Storage> Journal for JobJournal<S> {
 pub struct OpenOptions {
     /// The journal.
     pub journal: JournalOptions,
-    /// Checkpoints keep the old segments of the journal. Then the journal holds everything that ever happened: what became of each URL,
-    /// and enough to restore the frontier without a checkpoint. Otherwise a segment is removed once no URL in it waits, and
+    /// Checkpoints keep the old segments of the journal. Then the journal holds everything that ever happened: what became of each URL, and
+    /// enough to restore the frontier without a checkpoint. Otherwise a segment is removed once no URL in it waits, and
     /// [metadata](crate::frontier::Href::metadata) leaves the disk when its pages are done: then the journal has at most about twice the
-    /// bytes of the URLs that wait, and what was written since the last checkpoint but one began.
+    /// bytes of the waiting URLs, plus everything written since the second-last checkpoint began.
     pub keep_journal: bool,
     /// The number of hosts that may stay in memory. Each checkpoint evicts idle hosts beyond it, the longest rested first. An evicted
     /// host comes back with its clock. Its robots.txt is asked for again only if the segment of the journal that holds it was removed.
     pub hosts_in_memory: u64,
-    /// How far the clock was set back since the job was left, if known: it was ahead, and was corrected. Then no host rests longer than
-    /// its state requires, and scheduled URLs wait that much less. A crawl finds this out by itself.
+    /// How far the clock was set back since the job last ran, if known. Then no host rests longer than its state requires, and scheduled
+    /// URLs are due that much earlier. A crawl finds this out by itself.
     pub went_back: Option<Duration>,
 }
 
@@ -251,8 +251,8 @@ pub(in crate::job) fn restore<S: Storage>(
     now: Timestamp,
 ) -> Result<Frontier<JobJournal<S>>, CheckpointError> {
     let Found { mut replay, needs, synced, mut opening } = checkpoints.find(options)?;
-    // The receipt's end of the first page that the outputs lack. The pages after it in the output are void too, until a record says that
-    // the journal was opened again with the output cut off before it.
+    // The end of the first receipt whose bytes the outputs lack. Pages after it in the output are void too, until a record says that the
+    // journal was opened again and the output was cut before it.
     let mut missing: Option<u64> = None;
     // The replay stops at the first host that cannot be brought back.
     let mut recalled = Ok(());
@@ -305,7 +305,7 @@ pub(in crate::job) fn reread<S: Storage>(
     let job = checkpoints.job;
     let looked = FileJournal::look(journal, job, &needs, synced, |position, record| {
         if position >= needs.from() && recalled.is_ok() {
-            // The caller looks up records in the output itself, and sees then which are missing.
+            // The caller looks up the page records itself, and finds the missing ones then.
             recalled = replay.record(position, &record, |_| true, |key| checkpoints.host(key));
         }
         show(position, &record);
@@ -350,7 +350,7 @@ impl<S: Storage> Checkpoints<S> {
         Ok(Found { replay, needs, synced, opening })
     }
 
-    /// Called when a frontier was restored from this checkpoint. The newer ones are damaged, and are removed after the next commit.
+    /// Called when a frontier was restored from this checkpoint. Newer checkpoints are damaged, and are removed after the next commit.
     fn settle_on(&mut self, checkpoint: Option<u64>, needs: Needs) -> Result<(), CheckpointError> {
         self.sweep()?;
         let whole = self.numbers.iter().position(|(number, _)| Some(*number) == checkpoint).map_or(0, |at| at + 1);
@@ -415,10 +415,10 @@ impl<S: Storage> Checkpoints<S> {
         let mut replay = Resume::new(options, seen)?;
         replay.load_seen_at(summary.seen_at.clone());
         files::read(&mut self.storage, FILES[0], HOSTS, (self.job, number), |frames| {
-            for _ in 0..summary.slices {
-                let (slice, position) = next_placed(frames)?;
-                if replay.load(slice, position).is_err() {
-                    return Err(frames.damaged("hosts that cannot be"));
+            for _ in 0..summary.chunks {
+                let (chunk, position) = next_placed(frames)?;
+                if replay.load(chunk, position).is_err() {
+                    return Err(frames.damaged("invalid hosts"));
                 }
             }
             let addresses = frames.next()?;
@@ -428,7 +428,7 @@ impl<S: Storage> Checkpoints<S> {
             replay.load_addresses(addresses);
             frames.finish()
         })?;
-        // A host that is also in a slice was in memory, and the slice counts.
+        // A host that is also in a chunk was in memory, and the chunk counts.
         let evicted = EvictedHosts::open(&mut self.storage, self.job, &summary.runs)?;
         evicted.each(&mut self.storage, |image| replay.load_evicted(image))?;
         self.evicted = evicted;
@@ -447,8 +447,8 @@ impl<S: Storage> Checkpoints<S> {
         self.newest_summary().map(|(_, summary)| summary.counts.output)
     }
 
-    /// Whether a journal was begun beside the checkpoints. A job that has begun has a journal or a checkpoint. If it has neither, they
-    /// are lost, and a new frontier in their place would ask for everything again.
+    /// Whether a journal was begun beside the checkpoints. A job that has begun has a journal or a checkpoint. If it has neither, both are
+    /// lost, and a new frontier would fetch everything again.
     ///
     /// # Errors
     /// If the storage fails.

@@ -18,8 +18,7 @@
 //! A checkpoint merges the hosts that it evicts with the runs of similar size; a restore merges all runs to see each host once. Both
 //! take the memory of one frame per run, whatever the number of hosts.
 //!
-//! There are as many sources as runs, at most thirty for a billion hosts. So the next host is the smallest of all heads, found by
-//! comparing them all.
+//! A billion hosts have at most thirty runs. So the next host is found by comparing the next hosts of all runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,7 +59,7 @@ impl HostRun {
     ///
     /// # Errors
     /// Besides the errors of its frames: if a payload is not a list of hosts, or a host does not follow the previous one in the order of
-    /// hashes and keys. A search would miss a host in the wrong place, and the host would be asked as a new one.
+    /// hashes and keys. A search would miss a host in the wrong place, and the host would be treated as new.
     pub(super) fn read<S: Storage>(
         storage: &mut S,
         job: u64,
@@ -80,7 +79,7 @@ impl HostRun {
                     bytes += host.image.len();
                     let this = (hash_of(job, host.key), host.key.to_owned());
                     if last.as_ref().is_some_and(|last| *last >= this) {
-                        return Err(frames.damaged("hosts out of their order"));
+                        return Err(frames.damaged("hosts out of order"));
                     }
                     if nth == 0 {
                         run.frames.push((this.0, frames.offset()));
@@ -90,7 +89,7 @@ impl HostRun {
                     run.hosts += 1;
                 }
                 if bytes != images.len() {
-                    return Err(frames.damaged("hosts that cannot be"));
+                    return Err(frames.damaged("invalid hosts"));
                 }
                 run.end = frames.offset() + size_of_frame(images.len());
             }
@@ -103,8 +102,8 @@ impl HostRun {
         self.frames.len()
     }
 
-    /// Reads a frame into a buffer, and says which part of the buffer holds the hosts. The beginning of the next frame gives its length,
-    /// so one read is enough. The checksum is checked each time: the disk may have failed since the run was opened.
+    /// Reads a frame into a buffer, and returns the range of its hosts there. The beginning of the next frame gives its length, so one read
+    /// is enough. The checksum is checked each time: the disk may have failed since the run was opened.
     pub(super) fn frame<S: Storage>(
         &self,
         storage: &mut S,
@@ -127,7 +126,7 @@ impl HostRun {
         FileError::Damaged { path, offset: self.frames[frame].1, reason }.into()
     }
 
-    /// Reads the image of a host into a buffer, and says where it is there; `None` if this run lacks the host. One read.
+    /// Reads the image of a host into a buffer, and returns its range there; `None` if this run lacks the host. Costs one read.
     pub(super) fn find<S: Storage>(
         &self,
         storage: &mut S,
@@ -157,10 +156,10 @@ impl HostRun {
     }
 }
 
-/// Writes a run, host by host in its order. If that fails, the file stays, and the draft that began it removes it.
+/// Writes a run, host by host, in order. If that fails, the file stays until the draft that began it removes it.
 pub(super) struct HostRunWriter {
     name: String,
-    /// The frames that the storage does not have yet: up to 256 KiB, and the frame that exceeds them.
+    /// Frames that the storage does not have yet: 256 KiB, and at most one frame more.
     frames: FrameWriter<Vec<u8>>,
     /// The hosts of the frame that is being filled.
     images: Vec<u8>,
@@ -170,8 +169,8 @@ pub(super) struct HostRunWriter {
 }
 
 impl HostRunWriter {
-    /// Begins a run with this number. Its file is written piece by piece, since the runs that are merged into it are read from the same
-    /// storage meanwhile.
+    /// Begins a run with this number. Its file is written in parts, since the runs that are merged into it are read from the same storage
+    /// meanwhile.
     pub(super) fn begin<S: Storage>(storage: &mut S, job: u64, number: u64) -> Result<Self, CheckpointError> {
         let name = name(RUN, number);
         storage.create(&name).map_err(FileError::of("create", storage.path(&name)))?;
@@ -256,7 +255,7 @@ pub(super) struct HostMerge {
     place: Option<(Arc<HostRun>, usize)>,
 }
 
-/// A run on disk, or images in memory that are to become one.
+/// A run on disk, or images in memory that are to become a run.
 struct Source {
     run: Option<Arc<HostRun>>,
     /// The frame that is read next.

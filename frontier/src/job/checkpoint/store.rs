@@ -2,22 +2,22 @@
 //!
 //! # The life of a checkpoint
 //!
-//! 1. `begin` gives the next number. Nothing of it counts yet.
+//! 1. `begin` takes the next number. None of its files counts yet.
 //! 2. The draft writes `hosts-N`, `evicted-N` if hosts are to be evicted, `seen-N` and `contents-N`. Each file is synced when it is
 //!    written.
 //! 3. `commit` writes the summary to `checkpoint-N.new`, syncs the names, renames it, and syncs the names again. From here on the
 //!    checkpoint counts, and the hosts of its run may be evicted.
 //! 4. The previous checkpoint stays. All older ones are removed, their summaries first, and so are runs that no summary lists.
 //!
-//! A draft that is dropped removes its files. A crash leaves them, and the next process removes them once it has restored a frontier: until
-//! then somebody may put a lost summary back.
+//! A draft that is dropped removes its files. A crash leaves them. The next process removes them once it has restored a frontier: until
+//! then the user may put a lost summary back.
 //!
 //! # What a power cut leaves
 //!
-//! | the power cut comes | there is | the next process |
+//! | the power cut comes | the disk has | the next process |
 //! |---|---|---|
-//! | while the draft is written | any part of `hosts-N`, `evicted-N`, `seen-N`, `contents-N` | goes on from checkpoint N-1, and removes these |
-//! | before the rename is safe | `checkpoint-N.new`, or already `checkpoint-N` | takes N if it has its name: everything it names is whole |
+//! | while the draft is written | any part of `hosts-N`, `evicted-N`, `seen-N`, `contents-N` | goes on from checkpoint N-1, and removes these files |
+//! | before the rename is safe | `checkpoint-N.new`, or already `checkpoint-N` | goes on from N if `checkpoint-N` has its name, since all other files are whole; else from N-1 |
 //! | after that | checkpoint N, and perhaps older files that were to be removed | goes on from N, and removes these after its next commit |
 
 use std::collections::BTreeMap;
@@ -36,14 +36,14 @@ use crate::job::journal::{Disk, Needs, Storage, segment_name, segment_start};
 /// The number of checkpoints that are kept.
 const KEPT: usize = 2;
 /// The ending of a file's name until the file is whole.
-pub(super) const BESIDE: &str = ".new";
+pub(super) const NEW_SUFFIX: &str = ".new";
 
 /// A job's checkpoints.
 #[derive(Debug)]
 pub struct Checkpoints<S: Storage = Disk> {
     pub(super) storage: S,
     pub(super) job: u64,
-    /// The seen set is read even if the options ask for another one.
+    /// The seen set is read even if the options describe a different one.
     pub(in crate::job) takes_any_seen: bool,
     /// The checkpoints' numbers, oldest first, each with what it needs of the journal, if that is known.
     pub(super) numbers: Vec<(u64, Option<Needs>)>,
@@ -62,7 +62,7 @@ pub struct Checkpoints<S: Storage = Disk> {
     pub(super) last: u64,
     /// Bytes of metadata that had been released when old segments were last compacted; `None` before the first time.
     pub(super) compacted: Option<u64>,
-    /// Files of checkpoints whose summary is missing. They are useless unless somebody puts the summary back.
+    /// Files of checkpoints whose summary is missing. They are useless unless the user puts the summary back.
     leftovers: Vec<String>,
 }
 
@@ -84,8 +84,8 @@ impl<S: Storage> Checkpoints<S> {
         let leftovers = FILES.into_iter().flat_map(|file| without_summary(file).map(move |number| name(file, number)));
         let leftovers = leftovers.collect();
         for name in &names {
-            let is_beside = name.strip_suffix(BESIDE).is_some_and(|name| number_of(name, FILES[3]).is_some());
-            if is_beside || is_leftover(name) {
+            let is_unfinished = name.strip_suffix(NEW_SUFFIX).is_some_and(|name| number_of(name, FILES[3]).is_some());
+            if is_unfinished || is_leftover(name) {
                 remove(&mut storage, name)?;
             }
         }
@@ -143,8 +143,8 @@ impl<S: Storage> Checkpoints<S> {
     }
 
     /// Whether a checkpoint needs any of this part of the journal, for its replay or for the texts of waiting URLs. Other parts may be
-    /// [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint whose needs are not known, since it was found at a
-    /// resume, needs everything.
+    /// [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint that was found at a resume has unknown needs, and counts
+    /// as needing everything.
     pub(crate) fn need(&self, part: &Range<Position>) -> bool {
         self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(part)))
     }
@@ -154,7 +154,7 @@ impl<S: Storage> Checkpoints<S> {
         CheckpointError::Lost { path: self.storage.path("") }
     }
 
-    /// Takes the images of the hosts that may be evicted after the last checkpoint, in pieces. Give each piece to [`Frontier::evict`]
+    /// Takes the images of the hosts that may be evicted after the last checkpoint, in batches. Pass each batch to [`Frontier::evict`]
     /// before the next checkpoint is begun.
     ///
     /// [`Frontier::evict`]: crate::frontier::Frontier::evict

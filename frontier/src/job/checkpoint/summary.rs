@@ -1,6 +1,6 @@
 //! The summary of a checkpoint: everything except hosts, seen set and contents.
 //!
-//! It is the file that makes a checkpoint count, so it names everything that the other files must agree with: how many slices there are,
+//! It is the file that makes a checkpoint count, so it names everything that the other files must agree with: how many chunks there are,
 //! which runs of evicted hosts belong to it, from where the journal is read. It has a few hundred bytes, plus some for each needed segment
 //! and for what the owner keeps.
 //!
@@ -18,15 +18,15 @@ use crate::job::journal::Needs;
 pub(in crate::job) struct Summary {
     /// The parts of the journal that are needed, and where its replay begins.
     pub(in crate::job) needs: Needs,
-    /// Frames of `hosts-N`, without the empty one at its end: pieces of the schedule and slices of hosts.
-    pub(super) slices: u32,
-    /// There is a file `seen-N`. There is none while nothing was shown to the seen set.
+    /// The number of chunks in `hosts-N`. The frame of addresses and the empty frame are not counted.
+    pub(super) chunks: u32,
+    /// There is a file `seen-N`. There is none before the first test of the seen set.
     pub(in crate::job) has_seen: bool,
-    /// There is a file `contents-N`. There is none while no page was settled.
+    /// There is a file `contents-N`. There is none before the first page is settled.
     pub(super) has_contents: bool,
     /// Where the journal ended when each shard was saved; empty for layouts that cannot forget.
     pub(super) seen_at: Vec<Position>,
-    /// The rules that gave the seen set's URLs their keys. With other rules, none of them would be recognized.
+    /// The rules that gave the seen set's URLs their keys. With other rules, none of these URLs would be recognized.
     pub(in crate::job) keys: KeyRules,
     /// The frontier's counts, and the position at which they were taken: journal and output are safe on disk up to there.
     pub(in crate::job) counts: Counts,
@@ -37,7 +37,7 @@ pub(in crate::job) struct Summary {
 }
 
 impl Summary {
-    /// The bytes of the summary. The counts' position is not among them: it comes before them in the frame, as a slice's does.
+    /// The bytes of the summary. The counts' position is not among them: it comes before them in the frame, as a chunk's does.
     ///
     /// The owner's bytes come last and have no length: the frame's length shows where they end.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -49,7 +49,7 @@ impl Summary {
         let flags = [self.has_seen, has_seen_at, self.has_contents, has_leases];
         let mut bytes = vec![(0..).zip(flags).map(|(bit, is_set)| u8::from(is_set) << bit).sum()];
         bytes.extend(self.needs.from().to_u64().to_le_bytes());
-        bytes.extend(self.slices.to_le_bytes());
+        bytes.extend(self.chunks.to_le_bytes());
         bytes.extend([admitted, completed, retries, output, leased].into_iter().flat_map(|count| count.to_le_bytes()));
         put_length(&mut bytes, refused.len());
         for (refusal, count) in refused {
@@ -99,7 +99,7 @@ impl Summary {
         let mut fields = Fields::of(payload);
         let flags = fields.u8()?;
         let from = Position::from_u64(fields.u64()?);
-        let slices = fields.u32()?;
+        let chunks = fields.u32()?;
         let mut counts = Counts { position, ..Counts::default() };
         let Counts { admitted, completed, retries, output, leased, .. } = &mut counts;
         for count in [admitted, completed, retries, output, leased] {
@@ -144,7 +144,7 @@ impl Summary {
         }
         Ok(Self {
             needs,
-            slices,
+            chunks,
             has_seen: flags & 1 == 1,
             has_contents: flags & 4 != 0,
             seen_at,
@@ -155,7 +155,7 @@ impl Summary {
         })
     }
 
-    /// The name in `crawler.toml` of the first rule on keys that differs from these, so that the user is told what to set back.
+    /// The name in `crawler.toml` of the first rule on keys that differs from these, so that an error can name the setting.
     pub(super) fn changed_key(&self, keys: &KeyRules) -> Option<&'static str> {
         let (mut ours, mut theirs) = (self.keys.clone(), keys.clone());
         let mut pairs = ours.switches().into_iter().zip(theirs.switches());
@@ -220,7 +220,7 @@ mod tests {
         let runs = vec![3, 9, 1 << 40];
         let summary = Summary {
             needs,
-            slices: 3,
+            chunks: 3,
             has_seen: true,
             has_contents: true,
             seen_at,

@@ -1,14 +1,15 @@
 //! Compacted segments: old segments that keep a few of their records, each at its position.
 //!
-//! A waiting URL's text and metadata are only in the journal, so one URL keeps its whole segment: 64 MiB for 1 kB. When most of an old
-//! segment is of pages that are done, it is written anew without them. The checkpoint's writer does it, while the frontier goes on:
+//! A waiting URL's text and metadata are only in the journal, so one URL keeps its whole segment: 64 MiB for 1 kB. When at least a third of
+//! an old segment belongs to pages that are done, it is rewritten without them. The checkpoint's writer does that, while the frontier goes
+//! on:
 //!
 //! ```text
-//!   journal-X, all records ──▶ journal-X.new, what is needed ──▶ synced ──▶ renamed to journal-X
+//!   journal-X, all records ──▶ journal-X.new, needed records ──▶ synced ──▶ renamed to journal-X
 //! ```
 //!
-//! A crash leaves the old file or the new one under the name, and perhaps a part of the new one beside it. Nothing reads that part, and the
-//! next opening removes it.
+//! After a crash, `journal-X` is the old file or the new one, and a part of the new one may be left as `journal-X.new`. Nothing reads that
+//! part, and the next opening removes it.
 //!
 //! ```text
 //! header:    0  magic     8 bytes, "kept\n\0\0\0"; the rest as in a segment's header, with a version of its own
@@ -20,12 +21,12 @@
 //!           16  checksum  u32, of the index and the 16 bytes before, seeded with the job's id XOR the segment's start
 //! ```
 //!
-//! The index is in memory: 16 bytes for 4 KiB. A record is found in its group by going through the positions before it.
+//! The index is in memory: 16 bytes for 4 KiB. A record is found by a linear search of its group.
 //!
 //! # What may be compacted
 //!
-//! A replay needs every record from the older checkpoint on. A segment that ends before it needs only the entries of URLs that waited then,
-//! and the robots rules of hosts in memory: a URL that waits later was found later, or waited then.
+//! A replay needs every record from the older checkpoint on. A segment that ends before it must keep only the entries of URLs that waited
+//! then, and the robots rules of hosts in memory: a URL that waits later was found later, or waited then.
 
 use std::ops::Range;
 
@@ -35,13 +36,13 @@ use super::{JournalError, Storage};
 use crate::bytes::{FileError, Header, half_checksum};
 use crate::gate::Position;
 
-/// Where a header names the kind of its file.
+/// The first bytes of a header, which name the kind of the file.
 const MAGIC: [u8; 8] = *b"kept\n\0\0\0";
 /// The format that is written here, and the latest that is read.
 const VERSION: u32 = 1;
 /// Bytes before each frame: its position.
 pub(super) const PREFIX: usize = 8;
-/// Bytes of a group: one is searched from its beginning.
+/// The least bytes of a group. A search begins at the beginning of a group.
 const GROUP: u64 = 4096;
 /// Bytes of an entry of the index.
 const INDEXED: usize = 16;
@@ -53,7 +54,7 @@ const BUFFER: usize = 256 << 10;
 /// The records of a compacted segment.
 #[derive(Debug)]
 pub(super) struct Compacted {
-    /// The file up to its index. As a segment, it has the offset of each record as a position.
+    /// The file up to its index, as a segment whose positions are offsets in the file, counted from the segment's start.
     pub(super) file: Segment,
     /// The position of each group's first record, and where in the file the group begins.
     groups: Vec<(u64, u64)>,
@@ -184,11 +185,11 @@ impl OldSegment {
 }
 
 /// The end of a segment's name until its file is whole.
-pub(super) const BESIDE: &str = ".new";
+pub(super) const NEW_SUFFIX: &str = ".new";
 
 /// The name of a segment until its file is whole.
-pub(super) fn beside(name: &str) -> String {
-    format!("{name}{BESIDE}")
+pub(super) fn unfinished(name: &str) -> String {
+    format!("{name}{NEW_SUFFIX}")
 }
 
 /// A record that is kept.
@@ -200,11 +201,11 @@ struct Kept {
     length: usize,
 }
 
-/// Writes a segment anew beside the old file, with the records at these offsets from its start alone (ascending), if the new file is at
-/// most two thirds of the old one; says whether it is. It is synced.
+/// Rewrites a segment to a file beside the old one, which keeps only the records at these offsets from the segment's start (ascending).
+/// Does so only if the new file has at most two thirds of the old one's bytes, and returns whether it did. The new file is synced.
 ///
 /// # Errors
-/// If the storage fails, or a record is damaged. Nothing is left beside the old file then.
+/// If the storage fails, or a record is damaged. The new file is removed then.
 pub(in crate::job) fn compact<S: Storage>(
     storage: &mut S,
     job: u64,
@@ -218,7 +219,7 @@ pub(in crate::job) fn compact<S: Storage>(
     if (HEADER as u64 + records + index + END as u64) * 3 > old.bytes * 2 {
         return Ok(false);
     }
-    let name = beside(&segment.name);
+    let name = unfinished(&segment.name);
     let written = write(storage, job, &segment, old.part.end.to_u64(), &kept, &name);
     if written.is_err() {
         let _ = storage.remove(&name);

@@ -60,7 +60,7 @@ pub struct JournalOptions {
     /// When appended records are made safe from a power cut.
     pub sync: SyncPolicy,
     /// A segment with this many bytes is closed, and the next one begun. If the journal is not kept, small segments are removed sooner,
-    /// since one waiting URL keeps its whole segment. Each opening writes the last segment anew.
+    /// since one waiting URL keeps its whole segment. Each opening rewrites the last segment.
     pub segment_bytes: u64,
 }
 
@@ -76,8 +76,8 @@ impl Default for JournalOptions {
 pub enum SyncPolicy {
     /// Nothing that was flushed. Each flush waits for the disk.
     Always,
-    /// The records that were flushed since the last completed sync began. If this much time has passed since the last sync was begun, a
-    /// flush begins the next one. It does not wait for it: a later flush reports its failure.
+    /// The records that were flushed since the last completed sync began. Once this much time has passed since the last sync began, a flush
+    /// begins the next one. It does not wait for the sync: a later flush reports its failure.
     Interval(Duration),
     /// The records of the last segment. Only closing a segment waits for the disk, so that the journal stays readable.
     Never,
@@ -101,8 +101,7 @@ impl SyncPolicy {
 /// Call it at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: a record may wait 10
 /// ms for others. Dropping the journal does not flush.
 ///
-/// The records that were written last can also be read from memory, and so can blocks of 4 KiB that were read before: at most 5 MiB
-/// together.
+/// The last written records stay in memory, and so do the blocks of 4 KiB that were read last: at most 5 MiB together.
 ///
 /// An append or flush that fails, as on a full disk, can be tried again. After a sync failed, everything but reading is
 /// [refused](JournalError::Stopped): the operating system may have dropped what it could not write.
@@ -127,7 +126,7 @@ pub struct FileJournal<S: Storage = Disk> {
     pub(super) blocks: Blocks,
     /// Bytes of metadata that were released since the journal was opened.
     pub(super) freed: u64,
-    /// Gets everything that is written.
+    /// It is shown everything that is written.
     pub(in crate::job) tap: Option<Arc<dyn JournalObserver>>,
 }
 
@@ -187,7 +186,7 @@ impl<S: Storage> FileJournal<S> {
             after => &self.segments[after - 1],
         };
         let skipped = at.checked_sub(self.last().end - self.tail.written());
-        let bytes = match skipped.and_then(|skipped| self.tail.behind(skipped)) {
+        let bytes = match skipped.and_then(|skipped| self.tail.bytes_after(skipped)) {
             Some(bytes) => bytes,
             None if let Some(compacted) = self.compacted.get(&segment.start) => {
                 let found = compacted.find(&mut self.storage, &mut self.blocks, at)?;
@@ -202,8 +201,8 @@ impl<S: Storage> FileJournal<S> {
         frame.and_then(|frame| frame.record()).map_err(|why| damaged(&self.storage, segment, at, why))
     }
 
-    /// The position of the next record, or of the segment that it begins. An [`open`](Self::open) from here shows everything that is
-    /// appended from now on.
+    /// The position of the next record, or of the header of the segment that it begins. An [`open`](Self::open) from here shows everything
+    /// that is appended from now on.
     pub(crate) fn end(&self) -> Position {
         let end = self.segments.last().map_or(0, |last| last.end);
         Position::from_u64(end + self.tail.pending().len() as u64)
@@ -262,7 +261,7 @@ impl<S: Storage> FileJournal<S> {
         old.map(|segment| OldSegment { start: segment.start, part: segment.part(), bytes: bytes(segment) }).collect()
     }
 
-    /// Takes the file that [`compact`](super::compacted::compact) wrote in place of a segment.
+    /// Puts the file that [`compact`](super::compacted::compact) wrote in the place of a segment's old file.
     ///
     /// # Errors
     /// If the storage fails: the segment is as it was.
@@ -270,7 +269,7 @@ impl<S: Storage> FileJournal<S> {
         self.refuse_if_stopped()?;
         let Self { storage, segments, blocks, .. } = self;
         let Some(segment) = segments.iter().find(|segment| segment.start == start) else { return Ok(()) };
-        let beside = compacted::beside(&segment.name);
+        let beside = compacted::unfinished(&segment.name);
         let mut header = [0; HEADER];
         let read = storage.read_at(&beside, 0, &mut header).map_err(FileError::of("read", storage.path(&beside)))?;
         let (mut compacted, _) = Compacted::open(storage, self.job, start, &beside, &header[..read])?;
@@ -450,8 +449,8 @@ pub(super) fn damaged(storage: &impl Storage, segment: &Segment, at: u64, why: U
     }
 }
 
-/// At least this many written bytes are kept (once that many have been written), and about twice as many at most. A crawl that has few URLs
-/// waiting reads each of them from here.
+/// At least this many written bytes are kept (once that many have been written), and about twice as many at most. A crawl with few waiting
+/// URLs reads all of them from here.
 const KEPT: usize = 256 << 10;
 
 /// The last frames of the last segment. The frames at its end are *pending*: the storage does not have them yet.
@@ -479,7 +478,7 @@ impl Tail {
     }
 
     /// The bytes after the first `skipped` ones; `None` if there are none.
-    pub(super) fn behind(&self, skipped: u64) -> Option<&[u8]> {
+    pub(super) fn bytes_after(&self, skipped: u64) -> Option<&[u8]> {
         let bytes = usize::try_from(skipped).ok().and_then(|skipped| self.bytes.get(skipped..));
         bytes.filter(|bytes| !bytes.is_empty())
     }
@@ -513,7 +512,8 @@ pub struct Needs {
     from: Position,
     /// The segments before that position, oldest first, and whether each is needed.
     segments: Vec<(Range<Position>, bool)>,
-    /// Bytes of metadata that were released before it, since the journal was opened; 0 for what another process wrote.
+    /// Bytes of metadata that were released before that position, since the journal was opened; 0 for a checkpoint that another process
+    /// wrote.
     freed: u64,
 }
 
@@ -538,15 +538,15 @@ impl Needs {
         self.from
     }
 
-    /// Bytes of metadata that were released before it, since the journal was opened.
+    /// Bytes of metadata that were released before that position, since the journal was opened.
     pub(crate) fn freed(&self) -> u64 {
         self.freed
     }
 
     /// Adds the segment that holds this position. O(log segments).
     pub(crate) fn add(&mut self, position: Position) {
-        let behind = self.segments.partition_point(|(segment, _)| segment.start <= position);
-        if let Some(at) = behind.checked_sub(1) {
+        let after = self.segments.partition_point(|(segment, _)| segment.start <= position);
+        if let Some(at) = after.checked_sub(1) {
             self.segments[at].1 = true;
         }
     }
@@ -564,7 +564,7 @@ impl Needs {
     }
 }
 
-/// Observes what a journal writes, piece by piece: with these bytes at these positions, the same journal can be made elsewhere.
+/// Observes the bytes that a journal writes. With the same bytes at the same positions, a copy of the journal can be made elsewhere.
 pub trait JournalObserver: fmt::Debug + Send + Sync {
     /// The storage has these bytes, at a position in the segment that starts at `segment`. Called while the journal is locked, and must not
     /// wait.

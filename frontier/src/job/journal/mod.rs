@@ -46,20 +46,20 @@
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
-//!           0  flags     u8: bit 0 the host has answered, bit 1 it is ill, bit 2 the page is done, bit 3 there are receipts,
-//!                        bit 4 there is what it yielded, bit 5 it counts as a page for its host's budget, bit 6 the response had bytes,
+//!           0  flags     u8: bit 0 the host has answered, bit 1 it fails, bit 2 the page is done, bit 3 there are receipts,
+//!                        bit 4 there is a yield, bit 5 it counts as a page for its host's budget, bit 6 the response had bytes,
 //!                        bit 7 it was taken back after its deadline
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
 //!          11  due       u64, when the host may be asked again: microseconds since the Unix epoch
 //!          19  failures  u16, of the host in a row
-//!          21  illness   only if it is ill: u8, bit 0 it is retired, bit 1 it said when to ask again; u8, the last
+//!          21  failing   only if bit 1 is set: u8, bit 0 the host is retired, bit 1 it said when to ask again; u8, the last
 //!                        failure's code; u16, pages in a row that broke; u8, length of the failure's words; the words
 //!              bytes     only if there are any: varint, of the response, for its host's budget
 //!              receipts  only if there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
 //!                        end of the page's bytes in it, u64; their length, u32; their checksum, u32
-//!              yielded   only if bit 4 is set: 18 to 92 bytes, as `record_parts` draws them
+//!              yield     only if bit 4 is set: at least 18 bytes, as `record_parts` draws them
 //!              host      the rest, UTF-8: scheme, name, port; of a queue that an embedder named, `@` and its name
 //!
 //! kind 3, something was learned about a host:
@@ -69,7 +69,7 @@
 //!           2  hops      u8, redirects of robots.txt so far
 //!           3  due       u64, as above
 //!          11  failures  u16, as above
-//!          13  illness   as above
+//!          13  failing   as above
 //!              stale at  u64, when robots.txt should be fetched again
 //!              second    u64: for code 4, until when it holds if it cannot be had; for code 3, the delay that the rules ask for,
 //!                        in milliseconds; else 0
@@ -89,9 +89,9 @@
 //! kind 6, a URL was taken from the seen set:
 //!           0  fingerprint, u64
 //!
-//! kind 7, a page's lease came back, and the page waits for a time: an entry that replaces the page's is its next try, or,
-//! if the time is the last of all, a page that was given up:
-//!           0  length    u16, of how it came back
+//! kind 7, a page's lease came back, and a new entry replaces the page's: its next try or visit, or another
+//! spelling of its URL; an entry that waits until the last time of all says that the page was given up:
+//!           0  length    u16, of the next field
 //!           2  settled   as kind 2
 //!              entry     as kind 1
 //!
@@ -146,9 +146,16 @@
 //! kind 17, the host of a page that is out under a token has answered, and the page is in hand:
 //!           0  flags     u8, bits 0 and 1 as kind 2, bit 2 the answer takes no try from the page
 //!           1  lease     number and slot, as kind 11
-//!              due       u64, failures u16 and illness, as kind 2
+//!              due       u64; failures, u16, and failing, as kind 2
 //!              bytes     a varint, of the response
 //!              host      the rest, UTF-8, as above
+//!
+//! kind 18, URLs in a host's queue got other priorities:
+//!           0  host      its length, a varint; UTF-8, as above
+//!              moves     the rest, as `durable/moves.rs` draws them
+//!
+//! kind 19, URLs that are in no host's queue got other priorities:
+//!           0  scores    as `durable/moves.rs` draws them
 //! ```
 //!
 //! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame from another place or another job that was left in a
@@ -156,19 +163,19 @@
 //!
 //! # What a crash can do
 //!
-//! A segment is whole on disk before the next one is begun, and its header is on disk before its first frame. So a crash can only tear
-//! the end of the last segment, and the next opening cuts that end off. Damage anywhere else is an error that says where. In the last
-//! segment, a torn end cannot be told from damage: the first bad frame ends the segment, and the cut is reported. The rest of the
-//! segment is written to `NAME.new`, which is renamed into place: an earlier sync may have failed, and then the operating system shows
-//! bytes that are not on the disk.
+//! A segment is whole on disk before the next one is begun, and its header is on disk before its first frame. So a crash can only tear the
+//! end of the last segment, and the next opening cuts that end off. Damage anywhere else is an error that names its place. In the last
+//! segment, a torn end cannot be told from damage: the first bad frame ends the segment, and the cut is reported. Each opening rewrites the
+//! good part of the last segment to `NAME.new`, and renames that into place: an earlier sync may have failed, and then the operating system
+//! shows bytes that are not on the disk.
 //!
 //! # What may be missing
 //!
 //! A segment can be removed when a checkpoint was begun after it and none of its URLs waits. So segments may be missing before the position
 //! from which the journal is opened. No part that a checkpoint needs may be missing.
 //!
-//! If a few of its URLs wait, and most of it is metadata that nobody needs any more, it is compacted: a file of the same name
-//! and another layout keeps what is needed, each record at its position.
+//! If only a few of its URLs wait, and at least a third of it is no longer needed, it is compacted: a file of the same name, with another
+//! layout, keeps the needed records, each at its position.
 //!
 //! # Who reads it
 //!
@@ -176,7 +183,7 @@
 //! |---|---|---|
 //! | a frontier that is opened | an error, except a torn end | cuts the torn end off |
 //! | `stats` and `explain` | the same | nothing: another process may hold the job |
-//! | [`repair`](crate::job::repair) | reported; reading goes on after it | a new journal, beside the old one |
+//! | [`repair`](crate::job::repair) | reported, and reading goes on after it | a new journal, beside the old one |
 
 pub(in crate::job) mod compacted;
 pub(crate) mod file;

@@ -11,7 +11,7 @@
 //! | 4, resumed | 8 | at each opening |
 //! | 5, due | 10 and the host; 4 more if it was set aside | for each URL whose time comes |
 //! | 6, forgotten | 8 | for each URL that is taken from the seen set |
-//! | 7, again | both of its parts and 2 | for each page that is tried or visited again, or moved to another spelling of its key |
+//! | 7, again | its two parts, and 2 more | for each page that is tried or visited again, or moved to another spelling of its key |
 //! | 8, disallowed | 14 and the host | for each run of URLs that are dropped |
 //! | 9, rules | 8 | when the rules of the gate have changed |
 //! | 10, set aside | 15 and the host | for each waiting URL that today's rules refuse |
@@ -25,7 +25,7 @@
 //! | 18, moved | about 4 for each URL, and the host | for URLs of a host that get other priorities |
 //! | 19, rescored | about 4 for each URL | for URLs that wait for a time, or are set aside, and get other priorities |
 //!
-//! A host that is ill takes 5 bytes more, plus the failure's words.
+//! A failing host takes 5 bytes more, plus the failure's words.
 //!
 //! Records name a host by its key and not by a number: after hosts were evicted, a number could mean another host.
 //!
@@ -39,7 +39,7 @@
 
 use super::JournalError;
 use super::record_parts::{
-    HAS_ANSWERED, IS_ILL, flag, flags_of, read_clock, read_host, read_moved, read_yielded, write_clock, write_host,
+    HAS_ANSWERED, IS_FAILING, flag, flags_of, read_clock, read_host, read_moved, read_yielded, write_clock, write_host,
     write_moved, write_yielded,
 };
 use crate::address::Fingerprint;
@@ -57,7 +57,7 @@ const HAS_YIELDED: u8 = 1 << 4;
 const IS_PAGE: u8 = 1 << 5;
 const HAS_BYTES: u8 = 1 << 6;
 const IS_OVERDUE: u8 = 1 << 7;
-/// Flag of an answer, beside the host's flags.
+/// Flag of an answer. It shares a byte with the host's flags.
 const KEEPS_TRIES: u8 = 1 << 2;
 /// The code in place of a reason for a URL that is not set aside.
 const NOWHERE: u8 = u8::MAX;
@@ -66,7 +66,7 @@ const LENGTH: usize = 2;
 /// Bytes of the number of a lease.
 const NUMBER: usize = 7;
 
-/// Why a payload is not a record.
+/// Why a payload cannot be read as a record.
 #[derive(Clone, Copy)]
 pub(super) enum Unreadable {
     /// Its kind is not known. The checksum was right, so a later version wrote it: that is not damage, and nothing is repaired.
@@ -130,8 +130,8 @@ pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     }
 }
 
-/// The record with this payload, at this position, from which an entry counts the distance to other entries. Bytes that are left over are
-/// an error, since a later version may have written them.
+/// Reads the record with this payload. `at` is its position: an entry stores its distance to other entries. Bytes that are left over are an
+/// error, since a later version may have written them.
 pub(super) fn read(kind: u8, payload: &[u8], at: Position) -> Result<Record<'_>, Unreadable> {
     let mut fields = Fields::of(payload);
     let record = match kind {
@@ -264,7 +264,7 @@ fn read_token(fields: &mut Fields<'_>) -> Result<LeaseToken, &'static str> {
     LeaseToken::read(u64::from_le_bytes(number), fields.varint()?)
 }
 
-/// Appends that the host of a page has answered: kind 15.
+/// Appends that the host of a page has answered: kind 17.
 fn write_answered(answered: &AnsweredRecord<'_>, to: &mut Vec<u8>) {
     let AnsweredRecord { host, status, token, bytes, keeps_tries } = answered;
     to.push(flags_of(status) | flag(*keeps_tries, KEEPS_TRIES));
@@ -276,7 +276,7 @@ fn write_answered(answered: &AnsweredRecord<'_>, to: &mut Vec<u8>) {
 
 fn read_answered<'a>(fields: &mut Fields<'a>) -> Result<AnsweredRecord<'a>, &'static str> {
     let flags = fields.u8()?;
-    if flags & !(HAS_ANSWERED | IS_ILL | KEEPS_TRIES) != 0 {
+    if flags & !(HAS_ANSWERED | IS_FAILING | KEEPS_TRIES) != 0 {
         return Err("unknown flags");
     }
     let (token, status) = (read_token(fields)?, read_clock(flags, fields)?);
@@ -341,7 +341,7 @@ fn read_settled<'a>(fields: &mut Fields<'a>) -> Result<Settled<'a>, &'static str
     Ok(Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue })
 }
 
-/// Appends how a lease came back and the entry that replaces the page's: kind 7. They are one record, so that no crash can separate them.
+/// Appends how a lease came back, and the entry that replaces the page's: kind 7. Both are one record, so that no crash can separate them.
 fn write_again(settled: &Settled<'_>, entry: &Entry<'_>, at: Position, to: &mut Vec<u8>) {
     let begin = to.len();
     to.extend([0; LENGTH]);

@@ -1,7 +1,6 @@
 //! Parts of records, as bytes: the status of a host, the yield of a page, and URLs that move.
 //!
-//! Each record of a host has its whole clock and illness, not just the changes. So a replay needs only the last record of a host, and need
-//! not begin with the first.
+//! Each record of a host has its whole clock and failure state, not just the changes. So a replay needs only the last record of a host.
 //!
 //! The record of a page that came back (kind 2) has the same three parts around its own fields: flags, clock, and the key at the end. The
 //! page of the [journal](super) draws both kinds.
@@ -9,20 +8,20 @@
 //! The yield is another part of the record of a page that came back:
 //!
 //! ```text
-//! flags     u16: bits 0 and 1 what it brought (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host,
+//! flags     u16: bits 0 and 1 its novelty (0 fresh, 1 near, 2 the same, 3 nothing), bit 2 it was the first page of its host,
 //!           bit 3 its URL has an id, bit 4 a page is known whose URL differs only in the id, bit 5 there is a content,
-//!           bit 6 it has words, bit 7 it says something of mirrors, bits 8 and 9 its query combines parameters (1 a new set of
+//!           bit 6 it has words, bit 7 there is evidence of mirrors, bits 8 and 9 its query combines parameters (1 a new set of
 //!           names, 2 further, 3 further and it led to something new), bit 10 it is a copy,
-//!           bit 11 it leads only to new hosts of its domain, bit 12 its URL has an id and it says much under its title,
-//!           bit 13 its host is named, since the record is of a queue
+//!           bit 11 it leads only to new hosts of its domain, bit 12 its URL has an id and there is much text under its title,
+//!           bit 13 its host is named, since the record names a queue
 //! shape     u64
 //! section   u64
 //! session   u64, the URL without its ids; only if it has some
 //! content   u64 for its page, u64 for the body; only if there is one
 //! words     u64; only if there are some
 //! combined  u64 for its path, u64 for the set if that is new; only if it combines
-//! said      u64 for its words without its title, u8: bits 0 and 1 how often that was said under other ids (1 never, 2 for the first
-//!           time, 3 again), bit 2 its links have one new id; only with bit 12
+//! said      u64 for its words without its title, u8: bits 0 and 1 whether the URL had these words under other ids (1 no,
+//!           2 yes, as the first such text of the host, 3 yes), bit 2 its links have one new id; only with bit 12
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! copied    u64 for its place, u64 for those beside it, u8 which copy of its place it is, 1 to 4; only with bit 10
 //! host      u8, the length of its name; the name; only with bit 13
@@ -39,8 +38,8 @@ use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, S
 
 /// Flags of a host's status.
 pub(super) const HAS_ANSWERED: u8 = 1 << 0;
-pub(super) const IS_ILL: u8 = 1 << 1;
-/// Flags of a host's illness.
+pub(super) const IS_FAILING: u8 = 1 << 1;
+/// Flags of a failing host.
 const IS_RETIRED: u8 = 1 << 0;
 const IS_PATIENT: u8 = 1 << 1;
 /// Flags of a record about a host.
@@ -88,7 +87,7 @@ pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
 /// be any bytes, and are parsed when they are needed.
 pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str> {
     let (flags, robots, hops) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_ILL | WAS_ASKED | IS_RETRY) != 0 {
+    if flags & !(HAS_ANSWERED | IS_FAILING | WAS_ASKED | IS_RETRY) != 0 {
         return Err("unknown flags");
     }
     let status = read_clock(flags, fields)?;
@@ -105,7 +104,7 @@ pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &
             Some(RobotsRecord::Known { stale_at, crawl_delay, rules: Some(fields.bytes()) })
         }
         RENEWED => Some(RobotsRecord::Renewed { stale_at, good_until: Timestamp::from_micros(second) }),
-        _ => return Err("an unknown word on robots.txt"),
+        _ => return Err("an unknown code for robots.txt"),
     };
     let (was_asked, is_retry) = (flags & WAS_ASKED != 0, flags & IS_RETRY != 0);
     Ok(HostRecord { host, status, robots, was_asked, is_retry })
@@ -125,10 +124,10 @@ pub(super) fn read_moved<'a>(fields: &mut Fields<'a>) -> Result<MovedRecord<'a>,
 
 /// The flags of a host's status, which share a byte with the record's own.
 pub(super) fn flags_of(status: &HostStatus) -> u8 {
-    flag(status.has_answered, HAS_ANSWERED) | flag(status.ill.is_some(), IS_ILL)
+    flag(status.has_answered, HAS_ANSWERED) | flag(status.ill.is_some(), IS_FAILING)
 }
 
-/// Appends a host's status without its flags: its clock, its failures and its illness. A healthy host takes 10 bytes.
+/// Appends a host's status without its flags: its clock, its failures and its failure state. A healthy host takes 10 bytes.
 pub(super) fn write_clock(status: &HostStatus, to: &mut Vec<u8>) {
     to.extend(status.due.as_micros().to_le_bytes());
     to.extend(status.failures.to_le_bytes());
@@ -145,12 +144,12 @@ pub(super) fn write_clock(status: &HostStatus, to: &mut Vec<u8>) {
 /// Reads a status. `flags` are those of the whole record.
 pub(super) fn read_clock(flags: u8, fields: &mut Fields<'_>) -> Result<HostStatus, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
-    let ill = (flags & IS_ILL != 0).then(|| read_ill(fields)).transpose()?.map(Box::new);
+    let ill = (flags & IS_FAILING != 0).then(|| read_failing(fields)).transpose()?.map(Box::new);
     Ok(HostStatus { due, failures, has_answered: flags & HAS_ANSWERED != 0, ill, ..HostStatus::default() })
 }
 
-/// Reads a host's illness.
-fn read_ill(fields: &mut Fields<'_>) -> Result<FailureState, &'static str> {
+/// Reads a host's failure state.
+fn read_failing(fields: &mut Fields<'_>) -> Result<FailureState, &'static str> {
     let flags = fields.u8()?;
     let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
     let broken = fields.u16()?;
@@ -174,7 +173,7 @@ const IS_KNOWN: u16 = 1 << 4;
 const HAS_CONTENT: u16 = 1 << 5;
 const HAS_WORDS: u16 = 1 << 6;
 const HAS_MIRRORED: u16 = 1 << 7;
-/// The first bit of the number that says how parameters are combined, and its values.
+/// The lowest bit of the field that says how parameters are combined; below are the field's values.
 const COMBINED: u16 = 8;
 const HAS_COPIED: u16 = 1 << 10;
 const RELAYS: u16 = 1 << 11;

@@ -14,7 +14,7 @@
 //! | in the last segment, after that position | a torn end | cuts it off and reports it |
 //! | in a header, at the very end | a segment that was being begun | begins it again |
 //!
-//! Everything that is needed is read first. Only if all of it is whole, the last segment is written anew. So an opening that fails has
+//! Everything that is needed is read first. The last segment is rewritten only if all of that is whole. So an opening that fails has
 //! changed nothing. If a power cut interrupts an opening, the next one repeats it.
 //!
 //! # What it costs
@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::PathBuf;
 
-use super::compacted::{BESIDE, Compacted, beside};
+use super::compacted::{Compacted, NEW_SUFFIX, unfinished};
 use super::file::{FileState, Tail, damaged};
 use super::record::{Frame, Unreadable};
 use super::segment::{Blocks, HEADER, Segment, Window};
@@ -58,7 +58,7 @@ const LONGEST: usize = (1 << 20) + (64 << 10);
 pub struct Recovery {
     /// Records that were replayed: all records after the newest checkpoint, or all there are if there is no checkpoint.
     pub records: u64,
-    /// The end of the last segment that was cut off, because a crash tore it or it was damaged.
+    /// The end of the last segment that was cut off, because a crash had torn it or it was damaged.
     pub cut: Option<Cut>,
 }
 
@@ -77,8 +77,8 @@ pub struct Cut {
 }
 
 impl<S: Storage> FileJournal<S> {
-    /// Opens the journal of a job, or begins one if there is none. Passes each record from a position on to `replay`, in order, with its
-    /// position. That part is read once, in pieces of 1 MiB, and the last segment is written anew.
+    /// Opens the journal of a job, or begins one if there is none. Passes each record from the position `from` on to `replay`, in order,
+    /// with its position. That part is read once, 1 MiB at a time, and the last segment is rewritten.
     ///
     /// The position is 0, or one that `end` or `record` returned. Segments before it may be missing. Only
     /// their headers and lengths are checked: damage in them is found when they are read.
@@ -198,12 +198,12 @@ impl<S: Storage> FileJournal<S> {
     /// operating system shows bytes that are not on the disk, and does not report that at the next sync. (Rebello and others, "Can
     /// Applications Recover from fsync Failures?", USENIX ATC 2020, say what each file system does then.)
     ///
-    /// A power cut leaves the old file or the new one under the name, and perhaps part of the new one beside it. Nothing reads that part,
-    /// and the next opening overwrites it.
+    /// After a power cut, the segment is the old file or the new one, and a part of the new one may be left as `NAME.new`. Nothing reads
+    /// that part, and the next opening overwrites it.
     fn renew(&mut self) -> Result<(), JournalError> {
         let Self { storage, segments, .. } = self;
         let last = segments.last().expect("there is one");
-        let beside = beside(&last.name);
+        let beside = unfinished(&last.name);
         storage.create(&beside).map_err(FileError::of("create", storage.path(&beside)))?;
         let (mut window, mut at) = (Window::default(), last.start);
         while at < last.end {
@@ -222,9 +222,9 @@ impl<S: Storage> FileJournal<S> {
     fn sweep(&mut self) -> Result<(), JournalError> {
         let Self { storage, .. } = self;
         let names = storage.list().map_err(FileError::of("list", storage.path("")))?;
-        let is_beside =
-            |name: &&String| name.strip_suffix(BESIDE).is_some_and(|name| Segment::start_of(name).is_some());
-        for name in names.iter().filter(is_beside) {
+        let is_unfinished =
+            |name: &&String| name.strip_suffix(NEW_SUFFIX).is_some_and(|name| Segment::start_of(name).is_some());
+        for name in names.iter().filter(is_unfinished) {
             storage.remove(name).map_err(FileError::of("remove", storage.path(name)))?;
         }
         Ok(())
@@ -330,7 +330,7 @@ impl<S: Storage> Scan<'_, S> {
         // No frame that is read here would show that the starting position is the end of a frame. So the frames are followed from the
         // segment's beginning up to it.
         if self.from == segment.end || (start + 1..first).contains(&self.from) {
-            self.lead(&segment)?;
+            self.check_start(&segment)?;
         }
         let mut at = first.max(self.from);
         while at < segment.end {
@@ -343,9 +343,9 @@ impl<S: Storage> Scan<'_, S> {
                     at += frame.size();
                 }
                 Err(reason) => {
-                    // The frame is torn or damaged, or the starting position is not the beginning of a frame: `lead` tells.
+                    // The frame is torn or damaged, or the starting position is not the beginning of a frame: `check_start` finds out.
                     if at == self.from {
-                        self.lead(&segment)?;
+                        self.check_start(&segment)?;
                     }
                     if next.is_some() || at < self.synced {
                         return Err(self.damaged(&segment, at, reason));
@@ -398,7 +398,7 @@ impl<S: Storage> Scan<'_, S> {
     ///
     /// # Errors
     /// [`NoEntry`](JournalError::NoEntry) if the position lies within a record; damage, if a frame on the way is damaged.
-    fn lead(&mut self, segment: &Segment) -> Result<(), JournalError> {
+    fn check_start(&mut self, segment: &Segment) -> Result<(), JournalError> {
         let mut at = segment.start + HEADER as u64;
         while at < self.from {
             let bytes = self.window.frame(&mut self.storage, segment, at, READ_AHEAD, 0)?;
@@ -430,7 +430,7 @@ pub(in crate::job) enum Piece<'a> {
     Torn,
 }
 
-/// Shows all records of a journal when no checkpoint says how far it was safe on disk. Damage counts as a torn end only if no whole
+/// Shows all records of a journal for which no checkpoint says how far it was safe on disk. Damage counts as a torn end only if no whole
 /// record follows it.
 ///
 /// # Errors
@@ -535,8 +535,8 @@ pub(in crate::job) fn salvage<E: From<FileError> + From<JournalError>>(
     Ok(())
 }
 
-/// Shows every piece of a compacted segment, and returns where it ends. If its index is damaged, all of it is: it holds entries alone, and
-/// without the index it is not known where it ended.
+/// Shows every piece of a compacted segment, and returns where it ends. If its index is damaged, the whole segment counts as damaged: only
+/// the index tells where the segment ended.
 fn salvage_compacted<E: From<FileError> + From<JournalError>>(
     storage: &mut impl Storage,
     job: u64,

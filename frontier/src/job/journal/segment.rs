@@ -18,8 +18,8 @@
 //! # Reading from one end to the other
 //!
 //! [`Window`] is the part of a segment that was read last. One read of the storage yields about 1 MiB of frames. A frame that reaches
-//! beyond the window is read again from its beginning, with the frames after it. So a record is always in one piece, and at most one frame
-//! per window is read twice.
+//! beyond the window is read again from its beginning, along with the frames after it. So a record is always in one piece, and at most one
+//! frame per window is read twice.
 
 use std::io;
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub(super) struct Segment {
     pub(super) name: String,
     /// The position of its first byte.
     pub(super) start: u64,
-    /// The position after the last of its bytes in the storage; of a compacted one, as it was before.
+    /// The position after its last byte in the storage; of a compacted segment, where it ended before it was compacted.
     pub(super) end: u64,
 }
 

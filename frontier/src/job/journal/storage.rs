@@ -14,8 +14,8 @@ use crate::bytes::FileError;
 use crate::gate::Position;
 use crate::job::own;
 
-/// The few file operations that a journal and its checkpoints need. All files are in one directory, and are named by their file
-/// names. [`Disk`] is the real storage; tests have others, which fail.
+/// The few file operations that a journal and its checkpoints need. All files are in one directory, and are named by their file names.
+/// [`Disk`] is the real storage. Tests have others that fail.
 pub trait Storage {
     /// The names of all files.
     ///
@@ -57,7 +57,7 @@ pub trait Storage {
     /// sync or syncs the file in any other way.
     ///
     /// # Errors
-    /// If it cannot be begun. Nothing is lost by that.
+    /// If it cannot be begun. No data is lost then.
     fn begin_sync(&mut self, name: &str) -> io::Result<()>;
 
     /// Whether the sync that was begun is still under way.
@@ -93,7 +93,7 @@ pub trait Storage {
     /// If the file system fails.
     fn remove(&mut self, name: &str) -> io::Result<()>;
 
-    /// Closes a file, if it is held open. It may be removed through another storage, and keeps its space on the disk while it is open.
+    /// Closes a file, if it is held open. A file that is removed through another storage keeps its space on the disk while it is open here.
     fn close(&mut self, name: &str) {
         let _ = name;
     }
@@ -302,7 +302,7 @@ pub enum JournalError {
     #[error("no journal entry at {}", .0.to_u64())]
     NoEntry(Position),
     /// It was opened read-only.
-    #[error("the journal is only read")]
+    #[error("the journal was opened read-only")]
     ReadOnly,
     /// A sync failed before. The operating system may have dropped bytes that it could not write, and may not report it at the next sync.
     /// So nothing more is written. The next opening finds out how much is there.

@@ -2,19 +2,19 @@
 //!
 //! # What the new journal holds
 //!
-//! 1. Each page whose record stays, in the order of the records: it was admitted, and it is done. Its receipts give the positions of its
-//!    bytes in the new output.
+//! 1. Each page whose record stays, as admitted and done, in the order of the records. Its receipts give the positions of its bytes in the
+//!    new output.
 //! 2. Each page that only the old journal knows, in the old order: pages that are done without a record, and pages that wait. A scheduled
-//!    page stays scheduled. A page that was given up waits like any other. Each has the priority that it had last.
+//!    page stays scheduled. A page that was given up waits like any other. Each page keeps its last priority.
 //! 3. Each page that only a removed record mentions. It waits, at the depth that the record gives.
 //!
-//! A page is written once: `placed` has the fingerprints of the pages that are there, each of its identity or its URL's key. Entries that
-//! were queued without asking the seen set are pages of their own. A referrer is kept if its page was written before.
+//! A page is written once: `placed` has the fingerprint of each page written so far, made from its identity or else from its URL's key. An
+//! entry that was queued without asking the seen set is a page of its own. A referrer is kept if its page was written before.
 //!
-//! # If it dies
+//! # If the process dies
 //!
-//! Before the renames, the job is as it was, and the next repair begins afresh. Between the two renames of `frontier`, the job has no such
-//! directory and is refused; the old one is there as `frontier.damaged`, and the new one as `frontier.new`.
+//! Before the renames, the job is as it was, and the next repair begins afresh. Between the two renames of `frontier`, there is no such
+//! directory, and the job is refused. The old directory is then `frontier.damaged`, and the new one `frontier.new`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -50,7 +50,7 @@ pub struct KeptFiles {
 /// The position of each page's entry in the new journal, by the page's fingerprint.
 type Placed = HashMap<u64, Position>;
 
-/// Which front queues the new journal has, and which of them pages wait in.
+/// The front queues of the new journal, and which of them have waiting pages.
 struct FrontQueues {
     priorities: Priorities,
     is_used: [bool; 256],
@@ -63,7 +63,8 @@ impl Default for FrontQueues {
 }
 
 impl FrontQueues {
-    /// The front queue for a page of this priority that waits. If none stands for it, the journal says that one does from now on.
+    /// The front queue for a waiting page of this priority. If no front queue has the priority yet, one gets it, and the journal records
+    /// that.
     fn take(&mut self, journal: &mut FileJournal, priority: i64) -> Result<u8, CheckpointError> {
         let front = match self.priorities.find(priority, |front| !self.is_used[usize::from(front)]) {
             FrontQueue::Exact(front) | FrontQueue::Closest(front) => front,
@@ -135,7 +136,7 @@ impl Findings {
 
     /// Whether the file of the page records is rewritten.
     fn rewrites(&self) -> bool {
-        !self.removed.is_empty() || self.others.is_holed()
+        !self.removed.is_empty() || self.others.has_holes()
     }
 
     /// Writes the records that stay, and their pages as done. If anything was taken out of an output, the bytes of the other pages have

@@ -7,9 +7,9 @@
 //! # The survey
 //!
 //! The survey is one reading of the journal, whatever is damaged, and of the page records that its receipts describe. A page counts as done
-//! only if its receipt matches the record in the output. If a part of the journal is lost shortly before, there must also be at least as
-//! many admitted links of the page as its record counts. Otherwise some of its links may have been in the lost part, and only fetching the
-//! page again brings them back.
+//! only if its receipt matches the record in the output. If a part of the journal was lost shortly before the page was done, the journal
+//! must also have at least as many admitted links of the page as its record counts. Otherwise some of these links may have been in the lost
+//! part, and only fetching the page again brings them back.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -116,8 +116,7 @@ pub fn look(
     if newest.is_none()
         && let Some(offset) = removed_to
     {
-        let reason =
-            "no checkpoint is whole, and only they tell of what was removed of the journal before this position";
+        let reason = "no checkpoint is whole, and only a checkpoint can replace the parts of the journal removed before this position";
         damage.push(Damage { path: directory.clone(), offset, bytes: 0, reason });
     }
     let length = output.as_ref().map_or(0, |output| output.length);
@@ -201,7 +200,7 @@ impl Findings {
                         path: path.to_owned(),
                         offset: start,
                         bytes: end - start,
-                        reason: "no record that the job wrote",
+                        reason: "not a record that the job wrote",
                     }),
                 }
             }
@@ -264,13 +263,13 @@ pub(super) enum PageState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) position: u64,
-    /// The fingerprint of its page: of its identity, or else of its URL's key. If it was queued without asking the seen set, it shares its
-    /// page with no other entry, and neither its fingerprint.
+    /// The fingerprint of its page: of its identity, or else of its URL's key. An entry that was queued without asking the seen set has a
+    /// page and a fingerprint of its own.
     pub(super) fingerprint: u64,
     pub(super) state: PageState,
 }
 
-/// The parts of an entry that make its page another one than that of its URL.
+/// The parts of an entry that distinguish its page from other pages of its URL.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     pub(super) identity: Option<IdentityBuf>,
@@ -293,9 +292,9 @@ pub(super) struct Survey {
     pub(super) lost: u64,
     /// All entries, in the order of their positions.
     pub(super) known: Vec<Known>,
-    /// Entries whose page is not known by its URL's key alone, by their positions.
+    /// Entries whose page is not identified by its URL's key alone, by their positions.
     pub(super) own: BTreeMap<u64, Own>,
-    /// The last priorities of entries that were given others.
+    /// The last priorities of entries whose priority was changed.
     pub(super) scores: BTreeMap<u64, i64>,
     /// The ends of the records that match their receipts, ascending, each with the position of its page's entry.
     pub(super) ends: Vec<(u64, u64)>,

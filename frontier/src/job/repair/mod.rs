@@ -13,12 +13,12 @@
 //!
 //! Everything is written beside the old files and then renamed into place. `frontier` becomes `frontier.damaged`, `pages.jsonl` becomes
 //! `pages.jsonl.damaged`, and only the user removes these. If a file of another output holds bytes of a page that is fetched again, it is
-//! rewritten without them, so that no page is in it twice; the old file gets such a name, too.
+//! rewritten without them, so that no page is in it twice; the old file is renamed in the same way.
 //!
 //! # The steps
 //!
 //! 1. The survey in `findings.rs` reads the journal once, piece by piece, and compares each receipt with the record in the output.
-//! 2. `findings.rs` adds the needs of the newest checkpoint, and sorts the lines of the output: which stay and which are taken out.
+//! 2. `findings.rs` adds the needs of the newest checkpoint, and decides which lines of the output stay and which are taken out.
 //! 3. `outputs.rs` checks that the other outputs hold the bytes that the remaining lines describe.
 //! 4. `carry.rs` writes the new files from the findings, and renames them.
 

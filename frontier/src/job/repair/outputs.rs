@@ -4,10 +4,10 @@
 //!
 //! # The outputs beside the page records
 //!
-//! A page is done only if each output that the next run writes to holds its bytes. If one does not, the page is fetched again, and its
-//! bytes are removed from the other outputs, which would have the page twice otherwise. Such a file is rewritten without these bytes, and
-//! still begins at the same place in its output. So no other file of a series is touched. Anything after the last page that stays is left
-//! to the next resume, which cuts it off and keeps it.
+//! A page is done only if each output that the next run writes to holds its bytes. If an output lacks them, the page is fetched again, and
+//! its bytes are removed from the other outputs: these would have the page twice otherwise. Such a file is rewritten without these bytes,
+//! and still begins at the same place in its output. So no other file of a series is touched. The next resume cuts off anything after the
+//! last page that stays, and keeps it in a separate file.
 //!
 //! If files are gone from the front or the middle of a series, the user has moved them away, and their pages are fine. If files are gone
 //! from the end, they were lost.
@@ -151,11 +151,11 @@ struct OtherFile {
     start: u64,
     length: u64,
     file: File,
-    /// Where in the output the last page that stays ends, so far.
+    /// The end of the last page that stays, as a place in the output, so far.
     kept: u64,
-    /// Something before that place is taken out.
-    is_holed: bool,
-    /// Its end is gone.
+    /// Whether anything before that place is taken out.
+    has_holes: bool,
+    /// Whether its end is gone.
     is_short: bool,
     /// The file that it is rewritten to, and the bytes written there so far.
     anew: Option<(BufWriter<File>, u64)>,
@@ -225,24 +225,24 @@ impl OtherOutputs {
         let Some(at) = files.iter().rposition(|file| file.start <= start_of(receipt)) else { return };
         // In all files but the last, nothing follows the pages that stay.
         for before in &mut files[..at] {
-            before.is_holed |= before.kept < before.start + before.length;
+            before.has_holes |= before.kept < before.start + before.length;
         }
         let file = &mut files[at];
         // Otherwise the bytes are in a file that was moved away.
         if receipt.end <= file.start + file.length {
-            file.is_holed |= file.kept != start_of(receipt);
+            file.has_holes |= file.kept != start_of(receipt);
             file.kept = receipt.end;
         }
     }
 
     /// Whether a file must be rewritten.
-    pub(super) fn is_holed(&self) -> bool {
-        self.found.values().flatten().any(|file| file.is_holed)
+    pub(super) fn has_holes(&self) -> bool {
+        self.found.values().flatten().any(|file| file.has_holes)
     }
 
     /// Begins to rewrite the files that hold bytes of pages that do not stay.
     pub(super) fn begin(&mut self) -> io::Result<()> {
-        for file in self.found.values_mut().flatten().filter(|file| file.is_holed) {
+        for file in self.found.values_mut().flatten().filter(|file| file.has_holes) {
             let path = with_end(&file.path, ".new");
             own::remove(&path)?;
             file.anew = Some((BufWriter::with_capacity(256 << 10, own::create(&path)?), 0));
@@ -285,7 +285,7 @@ impl OtherFile {
         let file = own::open(path, true)?;
         let length = file.metadata()?.len();
         let (path, kept) = (path.to_owned(), start);
-        Ok(Self { path, start, length, file, kept, is_holed: false, is_short: false, anew: None })
+        Ok(Self { path, start, length, file, kept, has_holes: false, is_short: false, anew: None })
     }
 
     /// Whether it has the bytes that a receipt describes.

@@ -231,7 +231,7 @@ fn a_journal_that_is_looked_at_cannot_be_written() {
     assert!(is_whole);
     assert_eq!(shown, positions.len());
     let error = journal.record(&Record::Resumed { output: 0 }).unwrap_err();
-    assert_eq!(error.to_string(), "the journal is only read");
+    assert_eq!(error.to_string(), "the journal was opened read-only");
     assert!(journal.flush(NOW).is_err());
 }
 
