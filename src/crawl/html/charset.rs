@@ -12,7 +12,7 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_12
 use crate::address::QueryEncoder;
 use crate::crawl::media_types::charset;
 
-/// At most this many bytes are looked at to detect the encoding.
+/// At most this many bytes are examined to detect the encoding.
 const DETECT: usize = 64 * 1024;
 
 /// Where a page's encoding was found.
@@ -21,7 +21,7 @@ const DETECT: usize = 64 * 1024;
 pub enum EncodingSource {
     /// The byte order mark.
     Bom,
-    /// The bytes themselves: valid UTF-8, or what they most resemble.
+    /// The bytes themselves: they are valid UTF-8, or resemble this encoding most.
     Detection,
     /// The `charset` of the Content-Type header.
     Header,
@@ -44,7 +44,7 @@ impl EncodingSource {
     }
 }
 
-/// A body and its encoding, which the body itself may still change (HTML standard, "confidence").
+/// A body and its encoding. A declaration in the body may still change the encoding (HTML standard, "confidence").
 pub(super) struct Coding<'a> {
     body: &'a [u8],
     encoding: &'static Encoding,

@@ -9,14 +9,14 @@ use super::charset::EncodingSource;
 use super::page::{Link, LinkKind, LinkText, Page, PageLinks, RobotsTag, folded};
 use crate::crawl::ParseOptions;
 
-/// At most this many bytes of a text are taken as a URL, in a page, a sitemap or a plain text. It bounds memory: which URLs are too long is
-/// for the gate to say (`traps.url_bytes`), which counts them.
+/// At most this many bytes of a text are taken as a URL, in a page, a sitemap or a plain text. This only bounds memory: the gate decides
+/// which URLs are too long (`traps.url_bytes`), and counts them.
 pub(in crate::crawl) const LONGEST_URL: usize = 64 << 10;
 
 /// Room for this many links is reserved with the first one.
 const MANY_LINKS: usize = 100;
 
-/// What a page has yielded so far, element by element.
+/// The links, title and directives of a page so far.
 pub(super) struct Harvest<'a> {
     options: &'a ParseOptions,
     links: PageLinks,
@@ -120,7 +120,7 @@ impl<'a> Harvest<'a> {
         self.add_link(href.filter(|href| !spelling(href).is_empty()), kind, false);
     }
 
-    /// Whether resources or link texts are wanted. Most crawls want neither.
+    /// Whether resources or link texts are wanted. In most crawls neither is.
     pub(super) fn wants_more(&self) -> bool {
         self.options.resources || self.options.link_texts
     }
@@ -185,7 +185,7 @@ impl<'a> Harvest<'a> {
         }
     }
 
-    /// Notes that only a tree could tell the meaning of a tag.
+    /// Records that only a tree could tell the meaning of a tag.
     pub(super) fn add_ambiguity(&mut self) {
         self.is_ambiguous = true;
     }
@@ -236,7 +236,7 @@ pub(super) struct Element<'e> {
     pub(super) destination: Option<&'e str>,
     pub(super) href: Option<&'e str>,
     pub(super) http_equiv: Option<&'e str>,
-    /// It is in a template or in foreign content: its links count, but it says nothing else about the page.
+    /// Whether it is in a template or in foreign content. Its links count then, but nothing else does.
     pub(super) is_inert: bool,
     /// Its attribute `name`.
     pub(super) meta_name: Option<&'e str>,
@@ -321,13 +321,13 @@ pub(super) fn srcset_images(srcset: &str) -> impl Iterator<Item = &str> {
         let url = &rest[..end];
         let bare = url.trim_end_matches(',');
         // After a comma at its end, no size can follow.
-        rest = if bare.len() < url.len() { &rest[end..] } else { behind_size(&rest[end..]) };
+        rest = if bare.len() < url.len() { &rest[end..] } else { after_size(&rest[end..]) };
         (!bare.is_empty()).then_some(bare)
     })
 }
 
 /// The text after a size. A size ends at a comma outside of parentheses.
-fn behind_size(text: &str) -> &str {
+fn after_size(text: &str) -> &str {
     let mut is_nested = false;
     let end = text.find(|letter| {
         is_nested = letter == '(' || is_nested && letter != ')';

@@ -1,8 +1,9 @@
 //! The URLs in a page's structured data: its scripts of the type `application/ld+json`.
 //!
 //! In JSON-LD, a context defines the meaning of keys, and nearly all pages use schema.org's. So keys are recognized by name, and no context
-//! is fetched: [`LINKS`] are the keys of pages, [`PARTS`] those of parts of a page. A string as their value, in a list or as the `url` of
-//! an object, is a URL, unless it is a name within the page (`#it`), a blank node (`_:it`) or a template (`{query}`).
+//! is fetched. [`LINKS`] are the keys of other pages; [`PARTS`] are the keys of parts of this page. A string that is the value of such a
+//! key, an element of a list there, or the `url` of an object there, is a URL, unless it is a name within the page (`#it`), a blank node
+//! (`_:it`) or a template (`{query}`).
 
 use memchr::{memchr, memmem};
 use serde_json::Value;
@@ -11,7 +12,7 @@ use serde_json::Value;
 const MOST: usize = 1 << 20;
 /// At most this many scripts are read.
 const SCRIPTS: usize = 64;
-/// The keys of pages.
+/// The keys of links to pages.
 const LINKS: [&str; 9] =
     ["@id", "discussionUrl", "embedUrl", "item", "mainEntityOfPage", "relatedLink", "sameAs", "significantLink", "url"];
 /// The keys of images, media and files.
@@ -20,7 +21,7 @@ const PARTS: [&str; 5] = ["contentUrl", "downloadUrl", "image", "logo", "thumbna
 /// Marks before a script that hide it from very old browsers or from XML.
 const BEFORE: [&[u8]; 8] = [b"\xef\xbb\xbf", b"<!--", b"-->", b"<![CDATA[", b"//", b"/*", b"*/", b">"];
 /// Marks after a script.
-const BEHIND: [&[u8]; 7] = [b"-->", b"]]>", b"//", b"/*", b"*/", b"<!", b";"];
+const AFTER: [&[u8]; 7] = [b"-->", b"]]>", b"//", b"/*", b"*/", b"<!", b";"];
 
 /// Calls `each` with each URL in a page's structured data, as written, and whether the URL is of a part of the page. A script has no URLs
 /// if it is incomplete, is not JSON, is longer than 1 MiB, or nests deeper than 128 levels. Common mistakes are tolerated.
@@ -61,7 +62,7 @@ fn unwrapped(script: &[u8]) -> &[u8] {
     while let Some(inner) = BEFORE.iter().find_map(|mark| script.strip_prefix(*mark)) {
         script = inner.trim_ascii_start();
     }
-    while let Some(inner) = BEHIND.iter().find_map(|mark| script.strip_suffix(*mark)) {
+    while let Some(inner) = AFTER.iter().find_map(|mark| script.strip_suffix(*mark)) {
         script = inner.trim_ascii_end();
     }
     script

@@ -1,10 +1,10 @@
-//! What is taken from a page: its links, with the place and the text of each, and its directives for robots.
+//! The contents of a page: its links, each with its kind and its text, its title, and its directives for robots.
 
 use super::charset::{EncodingSource, query_encoder};
 use crate::address::QueryEncoder;
 use crate::crawl::records::is_unsafe;
 
-/// What was taken from one page.
+/// The links, the title and the directives of one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
@@ -205,7 +205,7 @@ pub struct RobotsTag {
     pub noindex: bool,
 }
 
-/// Directives with a value; without this list they would look like a robot's name: `max-snippet: 20`.
+/// Directives with a value. Without this list, `max-snippet: 20` would look like a directive for a robot named `max-snippet`.
 const VALUED: [&str; 4] = ["max-image-preview", "max-snippet", "max-video-preview", "unavailable_after"];
 
 impl RobotsTag {
@@ -216,15 +216,15 @@ impl RobotsTag {
         let mut is_for_us = true;
         for item in value.split([',', ';']) {
             let mut rest = item;
-            while let Some((directives, name, behind)) = valued(rest) {
+            while let Some((directives, name, after)) = valued(rest) {
                 if is_for_us {
                     self.add(directives);
                 }
-                if is_name(name, behind) {
+                if is_name(name, after) {
                     let product = name.split('/').next().unwrap_or_default();
                     is_for_us = product == "*" || concerns(product, agent);
                 }
-                rest = behind_value(name, behind);
+                rest = after_value(name, after);
             }
             if is_for_us {
                 self.add(rest);
@@ -240,9 +240,9 @@ impl RobotsTag {
         }
         for item in content.split([',', ';']) {
             let mut rest = item;
-            while let Some((directives, name, behind)) = valued(rest) {
+            while let Some((directives, name, after)) = valued(rest) {
                 self.add(directives);
-                rest = if is_name(name, behind) { "" } else { behind_value(name, behind) };
+                rest = if is_name(name, after) { "" } else { after_value(name, after) };
             }
             self.add(rest);
         }
@@ -259,18 +259,18 @@ impl RobotsTag {
 
 /// Splits a text at its first colon: the text before the word with the colon, that word, and the text after the colon.
 fn valued(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, behind) = text.split_once(':')?;
+    let (before, after) = text.split_once(':')?;
     let before = before.trim_ascii_end();
     let (directives, name) = before.rsplit_once([' ', '\t', '\n', '\r', '\x0c']).unwrap_or(("", before));
-    Some((directives, name, behind))
+    Some((directives, name, after))
 }
 
 /// The text after a directive's value. The value may look like a directive itself: `max-image-preview: none`.
-fn behind_value<'t>(name: &str, behind: &'t str) -> &'t str {
+fn after_value<'t>(name: &str, after: &'t str) -> &'t str {
     if !is_valued(name) {
-        return behind;
+        return after;
     }
-    behind.trim_ascii_start().split_once(|letter: char| letter.is_ascii_whitespace()).map_or("", |(_, rest)| rest)
+    after.trim_ascii_start().split_once(|letter: char| letter.is_ascii_whitespace()).map_or("", |(_, rest)| rest)
 }
 
 fn is_valued(name: &str) -> bool {
@@ -281,11 +281,12 @@ fn concerns(name: &str, agent: &str) -> bool {
     name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(agent)
 }
 
-/// Whether the text before a colon is a robot's name, perhaps with a version. In `10:00` and `25-Jun-10T15:00`, it is the hour of a date.
-fn is_name(text: &str, behind: &str) -> bool {
+/// Whether the text before a colon is a robot's name, perhaps with a version. In `10:00` and `25-Jun-10T15:00` it is not: it ends with an
+/// hour.
+fn is_name(text: &str, after: &str) -> bool {
     let is_token = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_*./".contains(&byte));
     let is_hour =
-        text.ends_with(|last: char| last.is_ascii_digit()) && behind.starts_with(|first: char| first.is_ascii_digit());
+        text.ends_with(|last: char| last.is_ascii_digit()) && after.starts_with(|first: char| first.is_ascii_digit());
     is_token && !is_hour && !text.is_empty() && !is_valued(text)
 }
 

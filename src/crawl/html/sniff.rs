@@ -4,7 +4,7 @@ use crate::crawl::media_types::{essence, is_page_type};
 
 /// The namespace of an XHTML page.
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
-/// At most this many first bytes are looked at (WHATWG MIME Sniffing, "resource header").
+/// At most this many first bytes are examined (WHATWG MIME Sniffing, "resource header").
 pub(in crate::crawl) const SNIFFED: usize = 1445;
 
 /// The beginnings of HTML, after white space. A space or `>` must follow, except after the comment.

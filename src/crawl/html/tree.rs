@@ -13,12 +13,12 @@ use super::charset::text_in;
 
 /// Bytes read between two checks of the limits.
 const PIECE: usize = 4 * 1024;
-/// At most this many comparisons of attribute names: half a second of work, or an inline image of 2 MB, whose slashes might be names.
-/// html5ever compares each attribute of a tag with all those before it.
+/// At most this many comparisons of attribute names, since html5ever compares each attribute of a tag with all before it. That is half a
+/// second of work. An inline image of 2 MB stays below it, although each of its slashes might begin a name.
 const MAX_COMPARISONS: u64 = 1 << 29;
 
 /// Builds the tree of a body in this encoding, by the HTML standard, with scripting off. Reading stops shortly after a limit is passed: on
-/// nodes, on elements open at once, or on work that tags cause beyond their length.
+/// nodes, on elements that are open at once, or on comparisons of attribute names.
 pub(in crate::crawl) fn tree(body: &[u8], encoding: &str, max_nodes: usize, max_nesting: usize) -> Html {
     let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(HtmlTreeSink::new(Html::new_document()), options);
@@ -38,8 +38,8 @@ fn feed(tokenizer: &Tokenizer<CountedTree>, text: &str, max_nodes: usize, max_ne
     // Bytes since the last token that may each end an attribute's name or value.
     let mut pending = 0;
     while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(boundary(rest, PIECE));
-        rest = behind;
+        let (piece, after) = rest.split_at(boundary(rest, PIECE));
+        rest = after;
         let tokens = tree.tokens.get();
         queue.push_back(StrTendril::from_slice(piece));
         // The encoding is known, and scripts are not run: the tokenizer only has to be called again.

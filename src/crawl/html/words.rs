@@ -26,8 +26,8 @@ const BLOCK: usize = 64;
 const DATE: u32 = 2;
 /// If more than one word in this many is a number, a text's numbers matter.
 const FEW_NUMBERS: usize = 4;
-/// This many successive days are the grid of a calendar or a list of pages, and are ignored. It is less than a week, for grids that begin
-/// or end with a month.
+/// This many successive days are the grid of a calendar or a list of pages, and are ignored. It is less than a week, since a month may
+/// begin or end within a week.
 const GRID: usize = 5;
 
 /// The words of a text.
@@ -41,14 +41,15 @@ pub(in crate::crawl) struct Words {
     pub(in crate::crawl) read: usize,
     numbers: usize,
     title: Title,
-    /// The hashes under the title, where they are not the last of `hashes`: numbers are few in one of both alone.
+    /// The hashes under the title, if they are not simply the last of `hashes`: numbers are few in the whole text and not under the title,
+    /// or the other way round.
     under: Option<Vec<u32>>,
     /// The day that was the last word, and the length of the run of days that it ends; 0 after any other word.
     day: u8,
     days: usize,
 }
 
-/// The numbers of hashes, words and numbers up to the end of a page's title; 0 if it has none.
+/// How many hashes, words and numbers there are up to the end of a page's title; 0 if it has none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Title {
     hashes: usize,
@@ -62,14 +63,14 @@ struct Title {
 /// alike, and two tables are not. The many days of a calendar's grid are recognized by their order and left out.
 ///
 /// One pass over the bytes, whatever their encoding. It does not distinguish tags from text that looks like tags, so it must not be used to
-/// read a page. Reading begins anew after the title: the words [under](Words::under_title) it, which are kept if `is_split`, are those of
-/// a text that begins there.
+/// read a page. Reading begins anew after the title. So the words [under](Words::under_title) it, which are kept if `is_split`, equal the
+/// words of a text that begins there.
 pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -> Words {
     let mut words = Words { hashes: Vec::with_capacity(text.len().min(WINDOW) / 2 + 1), ..Words::default() };
     // The first window ends where the title does.
     let mut title = title_end(text);
     // The number of bytes still to read, and the end of markup that may reach beyond the window.
-    let (mut left, mut behind) = (READ, 0);
+    let (mut left, mut after) = (READ, 0);
     while words.read < text.len() && left > 0 {
         let begin = words.read;
         let title = title.take();
@@ -78,8 +79,8 @@ pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -
         let (mut at, mut long) = (0, 0);
         while let Some(tag) = memchr(b'<', &window[at..]) {
             let tag = at + tag;
-            behind = text.len() - behind_tag(&text[begin + tag..]).len();
-            at = window.len().min(behind - begin);
+            after = text.len() - after_tag(&text[begin + tag..]).len();
+            at = window.len().min(after - begin);
             clear(&mut letters, tag..at);
             long += if at - tag < LONG { 0 } else { at - tag };
         }
@@ -87,7 +88,7 @@ pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -
         let end = if is_whole { window.len() } else { whole_words(&letters, window.len()) };
         clear(&mut letters, end..window.len());
         each(&letters, end, |word| words.add(window, word, known));
-        words.read = behind.max(begin + end);
+        words.read = after.max(begin + end);
         left = left.saturating_sub(end.saturating_sub(long));
         // An end within a comment or a script does not count.
         if title == Some(words.read) {
@@ -143,7 +144,7 @@ impl Words {
         (self.day, self.days) = (0, 0);
     }
 
-    /// Makes all numbers one word if they are few, among all words and among those under the title.
+    /// Replaces all numbers by one word if they are few. This is decided for all words, and again for the words under the title.
     fn unite_numbers(&mut self, is_split: bool) {
         let Title { hashes, numbers, .. } = self.title;
         let are_few = |numbers: usize, words: usize| numbers * FEW_NUMBERS <= words;
@@ -169,7 +170,7 @@ impl Words {
         (hashes, self.count - self.title.count)
     }
 
-    /// Adds what stands for the text that is not read.
+    /// Adds the hashes that stand for the text that was not read.
     pub(in crate::crawl) fn add_rest(&mut self, rest: [u32; 2]) {
         self.hashes.extend(rest);
         self.under.iter_mut().for_each(|under| under.extend(rest));
@@ -182,8 +183,9 @@ fn whole_words(bits: &Bits, length: usize) -> usize {
     let letters = (0..length).rev().take_while(is_set).count();
     if letters < length { length - letters } else { length }
 }
+
 /// The text after a tag or a comment; for a script or style, after its end.
-fn behind_tag(text: &[u8]) -> &[u8] {
+fn after_tag(text: &[u8]) -> &[u8] {
     let end = match text.get(1) {
         Some(b'!') if text.starts_with(b"<!--") => memmem::find(text, b"-->").map(|at| at + 3),
         Some(b's' | b'S') => match raw_end(text) {
@@ -317,7 +319,7 @@ pub(super) fn is_date(hash: u32) -> bool {
     known().dates.binary_search(&hash).is_ok()
 }
 
-/// Whether the word with this hash is that of an empty cell, `&nbsp;`.
+/// Whether the word with this hash is `nbsp`, the word of an empty cell (`&nbsp;`).
 pub(super) fn is_blank(hash: u32) -> bool {
     hash == known().blank
 }
@@ -354,7 +356,7 @@ pub(super) fn day(number: &[u8]) -> u8 {
     day.filter(|day| *day <= 31).unwrap_or_default()
 }
 
-/// At most this many words of a host's name are known; of a longer name, the first ones.
+/// At most this many words of a host's name are ignored: the first ones of a longer name.
 const MOST: usize = 16;
 
 /// Words in which pages with the same content may differ: names of months and weekdays, and the words of the host's own name, since a
@@ -370,7 +372,7 @@ pub(in crate::crawl) struct KnownWords {
 /// The kind of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownWord {
-    /// It means nothing: a part of the host's name, or an empty cell.
+    /// It is ignored: a part of the host's name, or an empty cell.
     Blank,
     /// The name of a month or weekday.
     Date,

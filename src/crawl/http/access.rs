@@ -1,16 +1,15 @@
-//! Compiles the access rules: what particular hosts are sent in addition to what all hosts are sent, namely headers, a sign-in, a
-//! certificate.
+//! Compiles the access rules: the headers, the sign-in and the client certificate for particular hosts, beyond the headers for all hosts.
 //!
-//! [`AccessRules`](super::AccessRules) are the rules as a user writes them, by host name. [`Accesses`] compiles them once, when the client is
-//! made, into one [`HostHeaders`] for each name, with all headers of a request. So a request costs one lookup of its host's name, or none if
-//! there are no rules.
+//! [`AccessRules`](super::AccessRules) are the rules as a user writes them, by host name. [`Accesses`] compiles them once, when the client
+//! is made, into one [`HostHeaders`] for each name, which has all headers of a request. So a request costs one lookup of its host's name,
+//! or none if there are no rules.
 //!
 //! # Where a secret may go
 //!
 //! A secret comes from a file or an environment variable, and is read once. From then on it is in one place, the [`HostHeaders`] of its
 //! name, as a header marked as sensitive: `Debug` does not show it, and HTTP/2 keeps it out of its tables. The request's own origin decides
-//! whether it is added. The crawl treats a redirect as a link, so a redirect to another origin is another request, with only what that
-//! origin may have. The same holds for another port, and for http if the secret is for https.
+//! whether it is added. The crawl treats a redirect as a link, so a redirect to another origin is another request, and has only the secrets
+//! of that origin. Another port is another origin, and so is http if the secret is for https.
 //!
 //! A client certificate is shown only to the hosts of its rule, on any port; its key never leaves the process's memory. A host's TLS
 //! settings are kept with its headers, as a [`Connector`](super::tls::Connector).
@@ -34,7 +33,7 @@ use crate::crawl::FetchOptions;
 use crate::driver::{HostPattern, HostTable};
 use crate::frontier::Validators;
 
-/// The access rules, compiled. The entry under the longest name that matches a host has everything that the host is sent.
+/// The access rules, compiled. The entry under the longest name that matches a host has all headers for the host.
 #[derive(Debug)]
 pub(super) struct Accesses {
     /// For hosts without a rule.
@@ -69,8 +68,10 @@ impl AccessError {
 }
 
 impl Accesses {
+    /// Compiles the rules, and reads their secrets and certificates.
+    ///
     /// # Errors
-    /// When a name is not a host's, a header cannot be sent, or a secret or a certificate cannot be read.
+    /// If a name is not a host name, a header cannot be sent, or a secret or a certificate cannot be read.
     pub(super) fn new(options: &FetchOptions, headers: RequestHeaders, tls: &Tls) -> Result<Self, AccessError> {
         Self::compile(options, headers, Reading { secret: Secret::read, tls: Some(tls) })
     }
@@ -116,7 +117,7 @@ impl Accesses {
         Ok(Self { plain, by_host })
     }
 
-    /// What a host is sent. O(labels of its name), or O(1) if there are no rules.
+    /// The entry for a host. O(labels of its name), or O(1) if there are no rules.
     pub(super) fn of(&self, host: &str) -> &HostHeaders {
         self.by_host.get(host).unwrap_or(&self.plain)
     }
@@ -183,7 +184,7 @@ impl CompiledRule {
     }
 }
 
-/// What a host is sent if these rules apply to it. The nearest rule comes first.
+/// Merges the rules that apply to a host into its entry. The most specific rule comes first.
 fn access_of(
     fitting: &[&Vec<CompiledRule>],
     plain: &HostHeaders,
@@ -230,7 +231,7 @@ fn headers_of(lines: &[String]) -> Result<Vec<(HeaderName, Option<HeaderValue>)>
     Ok(headers)
 }
 
-/// The header that signs in, or the reason why there can be none. The reason contains no secret.
+/// Makes the header that signs in, or says why it cannot be made. The reason contains no secret.
 fn credentials(
     sign_in: &SignIn,
     origins: Vec<Box<str>>,
@@ -262,14 +263,14 @@ fn error(table: &str, name: &str, key: &str, reason: impl Into<String>) -> Acces
     AccessError { table: table.to_owned(), name: name.to_owned(), key: key.to_owned(), reason: reason.into() }
 }
 
-/// What a host is sent: headers, a sign-in, a certificate.
+/// The headers, the sign-in and the TLS settings for a host.
 #[derive(Clone, Debug)]
 pub(super) struct HostHeaders {
     headers: RequestHeaders,
     sign_in: Option<Credentials>,
     /// The TLS settings for it, if a rule sets them.
     tls: Option<Connector>,
-    /// Whether the host is shown a client certificate.
+    /// Whether a client certificate is offered to the host.
     is_identified: bool,
 }
 
@@ -302,7 +303,7 @@ impl HostHeaders {
         Ok(request)
     }
 
-    /// The TLS settings for it; `None` if they are the same as for all hosts.
+    /// The TLS settings for the host; `None` if they are the same as for all hosts.
     pub(super) fn tls(&self) -> Option<&Connector> {
         self.tls.as_ref()
     }
@@ -357,7 +358,7 @@ const OWNED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Reads `Name: value`, or says what is wrong with it. Without a value, the header of this name is not sent.
+/// Parses `Name: value`, or says what is wrong with it. An empty value means that the header is not sent.
 fn extra_header(line: &str) -> Result<(HeaderName, Option<HeaderValue>), String> {
     let (name, value) = line.split_once(':').ok_or("has no colon: a header is written as Name: value")?;
     let name = header_name(name)?;
@@ -369,7 +370,7 @@ fn extra_header(line: &str) -> Result<(HeaderName, Option<HeaderValue>), String>
     Ok((name, Some(value)))
 }
 
-/// Reads the name of a header that a user may set, or says what is wrong with it.
+/// Parses the name of a header that a user may set, or says what is wrong with it.
 fn header_name(name: &str) -> Result<HeaderName, String> {
     let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no header's name"))?;
     match OWNED.iter().find(|(names, _)| names.contains(&parsed.as_str())) {

@@ -1,5 +1,4 @@
-//! The access rules as a user writes them: what particular hosts are sent in addition, how the crawl signs in at them, and where its
-//! secrets are.
+//! The access rules as a user writes them: headers, sign-ins and TLS settings for particular hosts, and where the secrets are.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +7,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What particular hosts are sent in addition to what all hosts are sent, by name.
+/// Headers, sign-ins and TLS settings for particular hosts, beyond the headers for all hosts.
 ///
 /// Names and their order are as in [`HostRules`](crate::frontier::HostRules): the rule of the host's own name comes first, then the longest
 /// name with a star, then the host's group, then [`FetchOptions`](crate::crawl::FetchOptions). Each header is taken from the first rule
@@ -26,9 +25,9 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccessRules {
-    /// What hosts are sent, by host name.
+    /// The rules for hosts, by host name.
     pub hosts: BTreeMap<String, HostAccess>,
-    /// What the hosts of groups are sent, by group name.
+    /// The rules for groups of hosts, by group name.
     pub groups: BTreeMap<String, GroupAccess>,
 }
 
@@ -42,29 +41,29 @@ impl AccessRules {
     }
 }
 
-/// What a host is sent.
+/// The access rule for a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostAccess {
     /// As [`FetchOptions::headers`](crate::crawl::FetchOptions::headers).
     pub headers: Vec<String>,
-    /// How the crawl signs in at it.
+    /// How the crawl signs in at the host.
     pub sign_in: Option<SignIn>,
     /// The origins that `sign_in` is sent to, such as `http://127.0.0.1:8080`. If empty: the host, by https on its default port.
     pub sign_in_to: Vec<String>,
     /// As [`FetchOptions::insecure`](crate::crawl::FetchOptions::insecure).
     pub insecure: Option<bool>,
-    /// A PEM file with the client certificate that it is shown if it asks for one, followed by its issuers.
+    /// A PEM file with a client certificate, followed by its issuers. It is sent if the host asks for one.
     pub client_certificate: Option<PathBuf>,
     /// The PEM file of that certificate's key. If `None`, the key is in the same file.
     pub client_key: Option<PathBuf>,
 }
 
-/// What the hosts of a group are sent.
+/// The access rule for the hosts of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupAccess {
     /// Host names, with or without a star.
     pub hosts: Vec<String>,
-    /// What each of them is sent.
+    /// The rule for each of them.
     pub each: HostAccess,
 }
 
@@ -86,7 +85,7 @@ pub enum SignIn {
     Bearer(Secret),
     /// `header NAME SECRET`: a header of this name, whose value is the secret.
     Header(String, Secret),
-    /// `none`: no sign-in, whatever a more general rule says.
+    /// `none`: no sign-in, even if a more general rule has one.
     None,
 }
 
@@ -140,7 +139,7 @@ pub enum Secret {
 }
 
 impl Secret {
-    /// Reads the secret, or says why it cannot. The reason does not contain it.
+    /// Reads the secret, or says why that is not possible. The reason does not contain it.
     pub(crate) fn read(&self) -> Result<String, String> {
         let text = match self {
             Self::Environment(name) => {

@@ -4,10 +4,11 @@
 //! # Hosts whose names rustls does not accept
 //!
 //! Some sites under a wildcard have a first label that is not valid in a host name: `-a.blog.example`, `a-.blog.example` (RFC 1123 section
-//! 2.1). No authority certifies such a name, so only a wildcard makes a certificate valid for it: a wildcard that fits `-a.blog.example`
-//! fits every label before `.blog.example`. So the certificate is verified for a random label that is never sent: no certificate can name
-//! it. The greeting (TLS's `ClientHello`, with the server name) has another random label, by which the server finds its certificate, and the
-//! request names the host itself. A server that does not accept both on one connection answers 421 (RFC 9110 section 15.5.20).
+//! 2.1). No authority certifies such a name, so a certificate can be valid for it only by a wildcard, and a wildcard that fits
+//! `-a.blog.example` fits every label before `.blog.example`. So the certificate is verified for a random label that is never sent, which
+//! no certificate can name. The server name in the TLS `ClientHello`, by which the server chooses its certificate, has another random
+//! label. The HTTP request names the host itself. A server that does not accept two names on one connection answers 421 (RFC 9110 section
+//! 15.5.20).
 
 use std::fmt::Write;
 use std::fs;
@@ -28,7 +29,7 @@ use rustls::{CertificateError, CipherSuite, DigitallySignedStruct, Error, OtherE
 #[cfg(feature = "cluster")]
 use crate::crawl::lock::lock;
 
-/// A certificate that hosts are shown, and its key. The key appears in no setting, record or log.
+/// A client certificate and its key. The key appears in no setting, record or log.
 #[derive(Clone, Debug)]
 pub(super) struct ClientIdentity(pub(super) Arc<CertifiedKey>);
 
@@ -97,7 +98,7 @@ impl ResolvesClientCert for Renewed {
     }
 }
 
-/// The certificates in these files; each must be usable as a root.
+/// The certificates in these files. Each must be usable as a root.
 pub(super) fn roots(files: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, String> {
     let mut roots = Vec::new();
     for file in files {
@@ -134,7 +135,7 @@ const PREFERRED: [CipherSuite; 3] = [
 ];
 
 /// The cryptography of all our connections. It does not depend on the rustls features that an embedder enables: `prefer-post-quantum` would
-/// add a kilobyte to each greeting. `src/design.rs` has the reasons.
+/// add a kilobyte to each `ClientHello`. `src/design.rs` has the reasons.
 pub(super) fn provider() -> CryptoProvider {
     use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519};
     let mut provider =
@@ -204,8 +205,8 @@ pub(super) struct InvalidTlsName;
 #[error("only a wildcard is good for a name that begins like this, and the certificate has none that fits")]
 pub(super) struct NoWildcard;
 
-/// The name that a server is greeted by instead of `host`.
-pub(super) fn greeting(host: &str) -> Result<ServerName<'static>, Box<dyn std::error::Error + Send + Sync>> {
+/// The server name for the `ClientHello`, instead of `host`.
+pub(super) fn hello_name(host: &str) -> Result<ServerName<'static>, Box<dyn std::error::Error + Send + Sync>> {
     Ok(with_first_label(host, &random_label()?).ok_or(InvalidTlsName)?)
 }
 
@@ -224,8 +225,8 @@ fn random_label() -> Result<String, Error> {
     }))
 }
 
-/// Accepts a certificate only for its wildcard. It is verified for a label other than the one in the greeting: a server that has read the
-/// greeting could show a certificate for that label.
+/// Accepts a certificate only for its wildcard. It is verified for a label other than the one in the `ClientHello`: a server that has read
+/// that label could present a certificate for it.
 #[derive(Debug)]
 pub(super) struct ByWildcard(pub(super) Arc<dyn ServerCertVerifier>);
 
@@ -321,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_certificate_is_verified_for_a_name_that_was_never_sent() {
-        let greeted = greeting("-a.blog.example").unwrap();
+        let greeted = hello_name("-a.blog.example").unwrap();
         let recorder = Arc::new(Recorder::default());
         let by_wildcard = ByWildcard(Arc::clone(&recorder) as Arc<_>);
         let certificate = CertificateDer::from_slice(b"");
@@ -332,9 +333,9 @@ mod tests {
             assert!(label.len() == 32 && below == "blog.example", "{name}");
         }
         assert_ne!(greeted.to_str(), verified);
-        assert_ne!(greeting("-a.blog.example").unwrap(), greeted);
+        assert_ne!(hello_name("-a.blog.example").unwrap(), greeted);
         for name in ["-a", "a.-b.example", "-a.b-.example"] {
-            assert!(greeting(name).is_err(), "{name}");
+            assert!(hello_name(name).is_err(), "{name}");
         }
     }
 }

@@ -27,11 +27,11 @@ pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Sends one request, and returns the response.
 ///
-/// The crawl does everything that is common to all clients, before and after it: which URLs may be requested, cookies and sign-ins, the
-/// clocks, the limits of a body, decoding, digests, records.
+/// The crawl does everything else, the same for all clients: it decides which URLs may be requested, adds cookies and sign-ins, keeps the
+/// clocks and the limits of a body, decodes, computes digests, and writes records.
 ///
-/// It follows no redirect: the target is a page of its own, which has its turn like any other. It decodes no content coding: the crawl
-/// bounds the decoded size. It sends a request once, unless the server did not process it.
+/// A client follows no redirect: the target is a page of its own, and waits for its turn like any other. It decodes no content coding: the
+/// crawl bounds the decoded size. It repeats a request only if the server did not process it.
 pub trait Client: fmt::Debug + Send + Sync {
     /// Its name, for messages.
     fn name(&self) -> &str;
@@ -42,14 +42,14 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// When there is no response, or the response is not HTTP.
     fn ask<'a>(&'a self, request: &'a ClientRequest<'a>) -> ClientFuture<'a, Result<ClientResponse, FetchError>>;
 
-    /// Whether it fetches this URL. The client that the options name fetches the others.
+    /// Whether it fetches this URL. If not, the client that the options name does.
     fn takes(&self, _url: &CanonicalUrl) -> bool {
         true
     }
 
-    /// Whether it finds a URL's host by itself, as does a client with its own proxy, its own DNS, or no network. The crawl then looks
-    /// nothing up, so politeness by IP address does not count that host. Addresses are checked by the response's
-    /// [`remote_addr`](ClientResponse::remote_addr), where it is known.
+    /// Whether it resolves a URL's host by itself, as a client does that has its own proxy, its own DNS, or no network. The crawl then does
+    /// no lookup, so politeness by IP address does not count that host. The address is checked afterwards, if the response has a
+    /// [`remote_addr`](ClientResponse::remote_addr).
     fn finds_host(&self, _url: &CanonicalUrl) -> bool {
         true
     }
@@ -62,7 +62,7 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// Checks its own setup, before a crawl begins.
     ///
     /// # Errors
-    /// What is wrong and what to do about it, in words.
+    /// A message: what is wrong, and what to do about it.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -73,7 +73,7 @@ pub trait Client: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether it has failed for good. The crawl then ends, and can be resumed.
+    /// Whether the client has failed for good. The crawl then ends, and can be resumed.
     fn is_lost(&self) -> bool {
         false
     }
@@ -163,7 +163,7 @@ pub struct ClientRequest<'a> {
 struct ClientReports {
     begun: Instant,
     sent_at: Option<Instant>,
-    /// The request as it was sent, if wanted.
+    /// The bytes of the request as it was sent, if they are wanted.
     bytes: Option<Vec<u8>>,
 }
 
@@ -204,8 +204,8 @@ impl<'a> ClientRequest<'a> {
         self.url
     }
 
-    /// The request: GET, the whole URL, and all its headers, `Host` included. A client adds none. Call it anew each time that the request
-    /// is sent.
+    /// The request: GET, the whole URL, and all its headers, `Host` included. A client adds no headers. Call this again each time the
+    /// request is sent.
     ///
     /// # Errors
     /// When the URL or a header cannot be sent.
@@ -229,10 +229,10 @@ impl<'a> ClientRequest<'a> {
         Ok(request)
     }
 
-    /// To be called right before the request is sent: checks that it still may be, and records the time.
+    /// Checks that the request may still be sent, and records the time. Call this right before sending it.
     ///
     /// # Errors
-    /// When it may no longer be sent. The client must not send it.
+    /// If the request may no longer be sent. The client must not send it then.
     pub fn send(&self) -> Result<(), FetchError> {
         self.permitted()?;
         self.sent();
@@ -249,7 +249,7 @@ impl<'a> ClientRequest<'a> {
         *lock(&self.reports).sent_at.insert(Instant::now())
     }
 
-    /// Takes [`sent`](Self::sent) back: the request has no connection yet.
+    /// Undoes [`sent`](Self::sent): the request has no connection yet.
     #[cfg(feature = "reqwest")]
     pub(super) fn not_sent_yet(&self) {
         lock(&self.reports).sent_at = None;
@@ -280,7 +280,7 @@ impl<'a> ClientRequest<'a> {
         lock(&self.reports).sent_at
     }
 
-    /// Its bytes, if wanted.
+    /// Takes the bytes of the request, if they are wanted.
     pub(super) fn take_bytes(&self) -> Option<Vec<u8>> {
         lock(&self.reports).bytes.take()
     }

@@ -15,19 +15,19 @@ pub(super) const STEP: usize = 32 * 1024;
 /// At most this many members (gzip members, zstd frames) of a body are read. Each needs preparation, however short it is.
 const MAX_MEMBERS: u32 = 1_000;
 
-/// Why no more of a body is taken.
+/// Why decoding of a body stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DecodeError {
     /// The bytes are not in the coding that the header names.
     #[error("the body is not valid {0}")]
     Corrupt(&'static str),
     /// The body is longer than the limit, or a bomb.
-    #[error("the body is longer than what is taken")]
+    #[error("the body is longer than the limit")]
     TooLong,
 }
 
 thread_local! {
-    /// The buffer of a stage that has ended: the next need not write zeros over another.
+    /// The buffer of a stage that has ended. The next stage reuses it, and need not zero a new one.
     static SPARE: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
 }
 
@@ -99,7 +99,7 @@ impl Stage {
         }
         match self.codec.run(input, &mut self.buffer, &mut step.read, &mut step.written) {
             Some(true) => self.state = State::Between,
-            // A codec that neither reads nor writes would be called for ever.
+            // A codec that neither reads nor writes would be called forever.
             Some(false) if step.read > 0 || step.written > 0 || input.is_empty() => {}
             _ => step.result = Err(DecodeError::Corrupt(self.codec.name())),
         }
@@ -115,7 +115,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Where the thread ends as well, nothing is kept.
+        // If the thread is ending too, the buffer is not kept.
         let _ = SPARE.try_with(|spare| spare.set(Some(take(&mut self.buffer))));
     }
 }
@@ -187,7 +187,7 @@ impl Codec {
         }
     }
 
-    /// Bytes of memory that it may take in addition with the next byte, not counting its window.
+    /// Bytes of memory that the next byte of input may add, not counting the window.
     pub(super) fn growth(&self) -> usize {
         match self {
             Self::Brotli(state) => BROTLI_TABLES.saturating_sub(tables(state)),
@@ -268,7 +268,7 @@ fn tables(state: &Brotli) -> usize {
     all.saturating_sub(state.ringbuffer.slice().len())
 }
 
-/// Allocates for brotli, and counts the bytes that are held. A hundred bytes on the wire can make 3 MB of tables.
+/// The allocator for brotli, which counts the bytes that it has handed out. A hundred bytes on the wire can make 3 MB of tables.
 #[derive(Default)]
 pub(super) struct Counted<T: Clone + Default> {
     heap: HeapAlloc<T>,

@@ -1,5 +1,5 @@
-//! The connections of requests. A request has a connection of its own (HTTP/1.1), or one stream of a shared connection (HTTP/2). Idle
-//! connections are kept for the next request to their host.
+//! The connections of requests. A request has a connection of its own (HTTP/1.1), or one stream of a shared connection (HTTP/2). An idle
+//! connection is kept for the next request to its host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::crawl::lock::lock;
 #[derive(Debug)]
 pub(super) struct Connection {
     protocol: Protocol,
-    /// It has served requests before this one.
+    /// Whether it has served a request before this one.
     is_reused: bool,
 }
 
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// A clock ran out. A shared connection may be dead, so it takes no more requests.
+    /// Called when a clock runs out. A shared connection may be dead, so it takes no more requests.
     pub(super) fn distrust(&self) {
         if let Protocol::Http2(stream) = &self.protocol {
             stream.distrust();
@@ -106,8 +106,8 @@ impl Connection {
     }
 }
 
-/// Bytes that an idle connection takes, with what the system's allocator wastes: the buffers of HTTP/1.1, TLS, and the tables and buffers
-/// of HTTP/2. The first two were measured, over thousands of connections.
+/// Bytes that an idle connection takes, with the overhead of the system's allocator: the buffers of HTTP/1.1, those of TLS, and the tables
+/// and buffers of HTTP/2. The first two were measured, over thousands of connections.
 const HTTP1_MEMORY: u64 = 26 << 10;
 const TLS_MEMORY: u64 = 20 << 10;
 const HTTP2_MEMORY: u64 = 48 << 10;
@@ -317,10 +317,10 @@ struct Used {
     streams: usize,
 }
 
-/// The answer to which of several requests connects to a host.
+/// Which of several requests connects to a host.
 pub(super) enum Turn {
-    /// This one. The others wait until this value is dropped.
-    Mine(#[expect(dead_code, reason = "what it does it does when it is dropped")] Connecting),
+    /// This request. The others wait until this value is dropped.
+    Mine(#[expect(dead_code, reason = "it acts when it is dropped")] Connecting),
     /// Another request has tried to connect.
     Over,
     /// Each request makes its own connection: the host speaks HTTP/1.1.

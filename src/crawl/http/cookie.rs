@@ -13,8 +13,8 @@ const MOST_BYTES: usize = 4096;
 /// The most bytes of an attribute's value. A longer one is ignored.
 const MOST_ATTRIBUTE: usize = 1024;
 
-/// A cookie, as RFC 6265 section 5.3 stores it. Servers write any bytes, and want the same ones back: each byte is one character here, as
-/// in Latin-1.
+/// A cookie, as RFC 6265 section 5.3 stores it. Servers may use any bytes, and expect the same ones back. So each byte is one character
+/// here, as in Latin-1.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Cookie {
     pub(super) name: Box<str>,
@@ -32,9 +32,9 @@ pub(super) struct Cookie {
 }
 
 impl Cookie {
-    /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` if the cookie is to be ignored, by the rules there or by those of RFC
-    /// 6265's successor on prefixes and secure origins. A cookie that a line of `cookies.txt` cannot hold is ignored too: one with control
-    /// characters. The successor allows only the tab among these.
+    /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` if the cookie must be ignored, by the rules there or by those of RFC
+    /// 6265bis on prefixes and secure origins. A cookie with control characters is ignored too, since a line of `cookies.txt` cannot hold
+    /// it. RFC 6265bis allows only the tab among these.
     pub(super) fn set(header: &str, url: &CanonicalUrl, now: i64) -> Option<Self> {
         if header.contains(|c: char| c.is_ascii_control() && c != '\t') {
             return None;
@@ -45,7 +45,7 @@ impl Cookie {
         if name.is_empty() || name.len() + value.len() > MOST_BYTES {
             return None;
         }
-        // Tabs separate the fields of its line. Only the last field, the value, can contain tabs.
+        // Tabs separate the fields of a line of `cookies.txt`. Only the last field, the value, can contain tabs.
         if name.contains('\t') {
             return None;
         }
@@ -122,7 +122,7 @@ impl Cookie {
     }
 }
 
-/// Trims ASCII white space only: other characters stand for bytes of a text.
+/// Trims ASCII white space only: any other character may be a part of the value.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_ascii_whitespace())
 }
@@ -161,10 +161,10 @@ fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
 }
 
-/// The prefix of a cookie that scripts may not see.
+/// The prefix of a line whose cookie is hidden from scripts.
 const HTTP_ONLY: &str = "#HttpOnly_";
 
-/// Reads all cookies of a file. An error has the number of the line, and nothing of its content.
+/// Reads all cookies of a file. An error has the line's number, but none of its content.
 pub(super) fn read_cookies_txt(path: &Path) -> Result<Vec<Cookie>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(|error| named(&error))?;
@@ -207,7 +207,7 @@ fn cookie_of_line(line: &str, is_http_only: bool) -> Result<Cookie, &'static str
         name: name.into(),
         value: value.into(),
         path: path.into(),
-        // Zero, or a negative number as some write, means the end of the session.
+        // Zero means the end of the session; some programs write a negative number instead.
         expires: (expires > 0).then_some(expires),
         is_host_only: !is_true(below) || is_public_suffix(&domain),
         is_secure: is_true(secure),
@@ -231,7 +231,8 @@ pub(super) fn as_bytes(letters: &str) -> Vec<u8> {
 pub(super) fn write_cookies_txt<'a>(cookies: impl Iterator<Item = &'a Cookie>) -> Vec<u8> {
     let mut cookies: Vec<&Cookie> = cookies.collect();
     cookies.sort_unstable_by_key(|cookie| cookie.created);
-    let mut text = "# Netscape HTTP Cookie File\n# Secrets of a crawl: who has them is signed in.\n".to_owned();
+    let mut text =
+        "# Netscape HTTP Cookie File\n# Secrets of a crawl: anyone who has this file is signed in.\n".to_owned();
     let word = |truth: bool| if truth { "TRUE" } else { "FALSE" };
     for cookie in cookies {
         let Cookie { name, value, domain, path, expires, is_host_only, is_secure, is_http_only, .. } = cookie;

@@ -1,14 +1,14 @@
-//! The cookie jar: the cookies that servers set, and get back.
+//! The cookie jar: it stores the cookies that servers set, and adds them to later requests.
 //!
-//! A crawl has one jar, or none if the options ask for no cookies. A response's `Set-Cookie` headers are taken as soon as its head is
-//! there, whatever its status; a request has the cookies at the time that it is made. The jar follows RFC 6265, with public suffixes, and
-//! the additions of its successor: names that begin with `__Host-` and `__Secure-`, and `Secure` for https alone.
+//! A crawl has one jar, or none if the options ask for no cookies. A response's `Set-Cookie` headers are stored as soon as its head is
+//! there, whatever its status. A request gets the cookies that are in the jar when the request is made. The jar follows RFC 6265, with
+//! public suffixes, and these rules of RFC 6265bis: the prefixes `__Host-` and `__Secure-`, and `Secure` only over https.
 //!
 //! A crawl in a job writes its jar to the job's `cookies.txt`, which only its owner can read, before each checkpoint if anything has
 //! changed. A kill loses the cookies set since then: the server sets them again, or the page is fetched without them. Session cookies are
 //! kept, since the crawl is one session.
 //!
-//! Cookies are secrets. No other file of the job has them: the header is marked as sensitive, and archives have `(not kept)`.
+//! Cookies are secrets. No other file of the job has them: the header is marked as sensitive, and archives have `(not kept)` in its place.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -98,7 +98,7 @@ impl CookieJar {
     /// Adds the cookies of a file.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line is not a cookie. The message has nothing of the line.
+    /// When the file cannot be read, or a line is not a cookie. The message quotes none of the line.
     pub(in crate::crawl) fn load(&self, path: &Path) -> Result<(), String> {
         let (read, now) = (read_cookies_txt(path)?, now());
         let mut cookies = lock(&self.0);

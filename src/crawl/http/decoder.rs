@@ -27,7 +27,7 @@ pub(super) struct Decoder {
     /// In decoding order: the coding applied last comes first.
     stages: Vec<Stage>,
     output: Output,
-    /// The first coding that is unknown or one too many. Nothing is then decoded.
+    /// The first coding that is unknown or one too many. If there is one, nothing is decoded.
     refused: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Decoder {
         }
     }
 
-    /// Whether the head says gzip, but the first byte of the body shows that it is not.
+    /// Whether the head names gzip, but the first byte of the body is not gzip's.
     pub(super) fn is_gzip_in_name_alone(&self, piece: &[u8]) -> bool {
         let is_gzip = |stage: &Stage| matches!(stage.codec, Codec::Gzip(_));
         self.stages.first().is_some_and(is_gzip) && piece.first().is_some_and(|first| *first != GZIP)
@@ -69,7 +69,7 @@ impl Decoder {
         }
     }
 
-    /// Also computes a digest of the decoded bytes, kept or not, if it is wanted.
+    /// If a digest is wanted, also computes one of the decoded bytes, kept or not.
     pub(super) fn with_digest(mut self, is_wanted: bool) -> Self {
         self.output.digest = is_wanted.then(RunningChecksum::default);
         self
@@ -80,18 +80,18 @@ impl Decoder {
         self.output.digest.as_ref().map(RunningChecksum::finish)
     }
 
-    /// The unknown or surplus coding, if there is one: nothing is decoded then.
+    /// The unknown or surplus coding, if there is one. Nothing is decoded then.
     pub(super) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Whether the body stays as it came and is not text: its beginning has a byte that no text has (WHATWG MIME Sniffing, section 3).
+    /// Whether the body is not decoded and is not text: its beginning has a byte that no text has (WHATWG MIME Sniffing, section 3).
     pub(super) fn is_raw(&self) -> bool {
         let is_binary = |byte: &u8| matches!(byte, 0..=0x08 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
         self.refused.is_some() && self.output.bytes.iter().take(SNIFFED).any(is_binary)
     }
 
-    /// Fails if this is the body of a page but is not text: nothing can be read of it.
+    /// Fails if this is the body of a page but is not text: no link can be read from it.
     pub(super) fn check_page(&self, response: &Response) -> Result<(), FetchError> {
         let is_page = response.is_success() && is_html(response.content_type.as_deref(), &[]);
         let Some(coding) = self.refused().filter(|_| is_page && self.is_raw()) else { return Ok(()) };
@@ -129,7 +129,7 @@ impl Decoder {
         piece.chunks(part.max(1))
     }
 
-    /// How many more bytes it may hold after it has taken a part.
+    /// How many more bytes it may hold after a part is pushed.
     pub(super) fn growth(&self, part: &[u8]) -> usize {
         if self.stages.is_empty() {
             return if self.output.is_kept { part.len() } else { 0 };

@@ -29,7 +29,7 @@ use crate::crawl::lock::lock;
 pub(super) enum Names {
     /// By the system's resolver. Its guard may refuse addresses, such as private ones.
     System(Arc<Resolver>),
-    /// All names go to one address. Its port is used where the URL names none. The user asked for it, so no address is refused.
+    /// All names resolve to one address. Its port is used if the URL names none. The user chose the address, so it is not refused.
     Fixed(SocketAddr),
 }
 
@@ -47,7 +47,7 @@ impl Names {
         Self::System(Arc::new(Resolver::new(Guard::open(), lookups, Arc::default())))
     }
 
-    /// Waits until a name is looked up, so that the next request to it need not wait.
+    /// Looks a name up, and waits for the answer, so that the next request to it need not wait.
     pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if let Self::System(resolver) = self {
             resolver.look_up_ahead(host, is_first_contact).await;
@@ -146,7 +146,7 @@ pub(super) enum ResolveError {
     #[error("name does not resolve: {0}")]
     Failed(Arc<str>),
     /// This machine was short of a resource. The text is the system's own.
-    #[error("name cannot be asked for: {0}")]
+    #[error("name cannot be looked up: {0}")]
     Local(Arc<str>),
     /// The name does not exist or has no address. The text is the resolver's own.
     #[error("name does not exist: {0}")]
@@ -314,7 +314,7 @@ impl Dialer {
 }
 
 counters! {
-    /// How long it took to reach servers. A connection that was used again, and a name that was known, are not in it.
+    /// How long it took to reach servers. Reused connections and cached names are not counted.
     #[non_exhaustive]
     pub struct ConnectionTimes {
         /// Names, looked up by the system.

@@ -31,8 +31,8 @@ use crate::frontier::Failure;
 const MAX_ERROR_BODY: usize = 64 * 1024;
 /// How long such a body may take.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
-/// If a request takes a body as far as it came ([`Ask::reads_so_far`]), this many bytes may be missing at its end, or an eighth of what
-/// came.
+/// If a request accepts an incomplete body ([`Ask::reads_so_far`]), this many bytes may be missing at its end, or an eighth of the bytes
+/// that came.
 const SHORT: u64 = 64;
 /// After this many pieces of a body, their average size is bounded.
 const MANY_PIECES: u64 = 16 * 1024;
@@ -60,7 +60,7 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// Prepares the client.
+    /// Makes a fetcher, and sets up its client.
     ///
     /// # Errors
     /// When a header cannot be sent, a type is unknown, a secret cannot be read, or the client cannot be set up.
@@ -98,13 +98,13 @@ impl Fetcher {
         })
     }
 
-    /// Whether the rule in the message of an unwanted page's record is still in force.
+    /// Whether a rule is still in force. `rule` is the message in the record of an unwanted page.
     pub(in crate::crawl) fn has_rule(&self, rule: &str) -> bool {
         self.wanted.has_rule(rule)
     }
 
-    /// Fetches the URLs that this client takes with it from now on, instead of with the one that the options name. This holds for all
-    /// clones of this fetcher.
+    /// From now on, uses this client for the URLs that it [takes](Client::takes), instead of the client that the options name. This holds
+    /// for all clones of this fetcher.
     ///
     /// # Errors
     /// When the client does not honor an option that is set, when it would hide pages, or when another client was given before.
@@ -235,7 +235,7 @@ impl Fetcher {
         if is_page {
             return read;
         }
-        // As much as came is enough.
+        // For such a response, an incomplete body is enough.
         response.truncated = false;
         Ok(())
     }
@@ -316,15 +316,15 @@ impl Fetcher {
             }
             let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
             ask.make_room(decoder.held() + wire).await;
-            // A body that will not be read is not loaded to its end: a new connection costs less. But a short rest is loaded, so that the
-            // connection can be reused.
+            // A body that will not be read is not loaded to its end: a new connection costs less. If little is left, it is loaded, so that
+            // the connection can be reused.
             let rest = body.length().unwrap_or(response.wire_bytes);
             if is_unread && pushed.is_ok() && rest > MAX_ERROR_BODY as u64 {
                 break Ok(());
             }
             pieces += 1;
             if pieces > MANY_PIECES && response.wire_bytes < pieces * MIN_PIECE {
-                break Err(FetchError::new(Failure::BadResponse, "the body comes in crumbs"));
+                break Err(FetchError::new(Failure::BadResponse, "the body comes in tiny pieces"));
             }
             match pushed {
                 Ok(()) if response.wire_bytes <= most_wire => {}
@@ -348,8 +348,8 @@ impl Fetcher {
         result.map_err(|error| FetchError { sent_at: Some(response.sent_at), ..error })
     }
 
-    /// The deadline for the next piece of a body: the idle timeout, or the time by which the minimum rate, after its grace, requires more
-    /// bytes than have come.
+    /// The deadline for the next piece of a body: the idle timeout, or the time at which the bytes so far fall below the minimum rate,
+    /// whichever comes first. The rate applies after its grace.
     fn body_clock(&self, wire_bytes: u64, begun: Instant) -> Deadline {
         let options = &self.options;
         let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
@@ -358,7 +358,7 @@ impl Fetcher {
     }
 }
 
-/// Makes the client send the request, and waits for the head. An error says when the request was sent.
+/// Has the client send the request, and waits for the head. An error has the time at which the request was sent.
 async fn head_by(client: &dyn Client, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
     let asked = client.ask(request);
     let answer = if client.keeps_clocks() { asked.await } else { request.within_clocks(asked).await };

@@ -1,5 +1,5 @@
-//! Why there is no response, or only part of one: [`FetchError`]; the errors of connections behind it; and the deadlines and limits that
-//! may have ended the fetch.
+//! Why there is no response, or only part of one: [`FetchError`], the connection errors that cause it, and the deadlines and limits that
+//! may end a fetch.
 
 use std::error::Error;
 use std::io;
@@ -20,7 +20,7 @@ pub(super) const MAX_HEADERS: usize = 256;
 pub(super) const MAX_HEAD: u32 = 128 * 1024;
 /// At most this many interim responses before the final one.
 pub(super) const MAX_INTERIM: u32 = 10;
-/// The error kind that marks a flood: h2 passes on the kind of an I/O error, and never makes this one itself. Neither do the system or TLS.
+/// The error kind that marks a flood. h2 passes on the kind of an I/O error. Neither h2 nor the system nor TLS makes errors of this kind.
 pub(super) const FLOOD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
 /// The message for a closed connection when the system has no words for it.
 const CLOSED: &str = "the connection closed before its response";
@@ -33,8 +33,8 @@ pub struct FetchError {
     /// The kind of failure, for the frontier and the record.
     pub failure: Failure,
     /// What happened: which clock ran out, which address was refused, or the innermost cause's own message. At most 1 kB, with control
-    /// characters escaped: a command that fetches one page shows all of it. A record has its first [`Trouble::WORDS`](crate::frontier::Trouble::WORDS) bytes, since the journal
-    /// keeps the message of a host's failure.
+    /// characters escaped. A command that fetches one page shows all of it; a record has its first
+    /// [`Trouble::WORDS`](crate::frontier::Trouble::WORDS) bytes, since the journal keeps the message of a host's failure.
     pub message: String,
     /// When the request was sent; `None` if it was not.
     pub sent_at: Option<Instant>,
@@ -44,7 +44,7 @@ pub struct FetchError {
 }
 
 impl FetchError {
-    /// An error of a client that knows the kind of failure. Control characters are escaped, and the message is cut at 1 kB.
+    /// The error of a client that knows the kind of failure. Control characters are escaped, and the message is cut at 1 kB.
     pub fn new(failure: Failure, message: impl AsRef<str>) -> Self {
         Self { failure, message: legible(message.as_ref()), sent_at: None, is_local: false, source: None }
     }
@@ -58,7 +58,7 @@ impl FetchError {
 
     /// The error of a request that may no longer be sent.
     pub(super) fn not_allowed() -> Self {
-        Self { is_local: true, ..Self::new(Failure::Lost, "this machine may not ask any more") }
+        Self { is_local: true, ..Self::new(Failure::Lost, "this machine may no longer send requests") }
     }
 
     /// The error of a request that failed at a proxy.
@@ -99,7 +99,7 @@ impl FetchError {
             None if !is_connect && has(io::ErrorKind::TimedOut) => Failure::Timeout,
             // While connecting, only the TLS handshake reads.
             None if is_connect && has(io::ErrorKind::UnexpectedEof) => Failure::Tls,
-            None if error.is_nonsense() => Failure::BadResponse,
+            None if error.is_not_http() => Failure::BadResponse,
             None if is_connect => Failure::Connect,
             None => Failure::Incomplete,
         };
@@ -123,13 +123,13 @@ impl FetchError {
         without_head
     }
 
-    /// The error of a request that was sent, from a client that knows no more than `error`. `is_nonsense`: the response is not HTTP.
+    /// The error of a request that was sent, if the client knows only `error`. `is_not_http`: the response is not HTTP.
     #[cfg(feature = "reqwest")]
-    pub(super) fn unanswered(error: impl Error + Send + Sync + 'static, is_nonsense: bool) -> Self {
+    pub(super) fn unanswered(error: impl Error + Send + Sync + 'static, is_not_http: bool) -> Self {
         let failure = match () {
             () if causes(&error).any(tls::is_tls) => Failure::Tls,
             () if has(&error, io::ErrorKind::TimedOut) => Failure::Timeout,
-            () if is_nonsense => Failure::BadResponse,
+            () if is_not_http => Failure::BadResponse,
             () => Failure::Incomplete,
         };
         let is_named = causes(&error).any(<dyn Error>::is::<io::Error>);
@@ -186,7 +186,7 @@ pub(super) enum NoHead {
 /// How a connection or a stream broke.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
-    /// The server floods the connection with frames that bring nothing.
+    /// The server floods the connection with frames without content.
     #[error(transparent)]
     Flood(io::Error),
     #[error(transparent)]
@@ -209,8 +209,8 @@ impl Broken {
     }
 }
 
-/// Whether an HTTP/1.1 error is one of framing. Only hyper's own decoder makes errors of these kinds without a number: the system's have
-/// one, and those of TLS are excluded.
+/// Whether an HTTP/1.1 error is one of framing. hyper's own decoder makes errors of these kinds. Errors of the system have them too, but
+/// with an error number; errors of TLS are excluded.
 pub(super) fn is_misframed(error: &hyper::Error) -> bool {
     let Some(error) = error.source().and_then(<dyn Error>::downcast_ref::<io::Error>) else { return false };
     let is_decoders = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
@@ -262,7 +262,7 @@ impl NoHead {
     }
 
     /// Whether the response is not HTTP.
-    pub(super) fn is_nonsense(&self) -> bool {
+    pub(super) fn is_not_http(&self) -> bool {
         match self {
             Self::Broken(Broken::Http1(error)) => error.is_parse(),
             Self::Broken(Broken::Http2(error)) => !error.is_remote(),

@@ -1,6 +1,6 @@
 //! Repairs responses whose bodies are not framed as RFC 9112 requires, before they reach hyper, which refuses them.
 //!
-//! | what comes | how it is read, as in browsers |
+//! | response | how it is read, as in browsers |
 //! |---|---|
 //! | `Transfer-Encoding: identity`, once or several times | ignored: the Content-Length ends the body, or the close of the connection |
 //! | a `Content-Length` that is not a number | ignored: the close of the connection ends the body |
@@ -138,7 +138,8 @@ impl<T> Framing<T> {
         if !is_coded {
             rename(&codings, CODING.1);
         }
-        // Next to a valid length, an invalid one stays: another reader might go by it and see another body.
+        // Next to a valid length, an invalid one stays, and hyper refuses the response: another reader might follow the invalid one and see
+        // another body.
         if !has_length {
             rename(&lengths, LENGTH.1);
         }

@@ -69,9 +69,9 @@ impl Guard {
     }
 }
 
-/// An address, and the others that a connection to it reaches. An IPv6 address that carries an IPv4 address reaches that. The unspecified
-/// address reaches loopback: Linux connects `0.0.0.0` with 127.0.0.1 and `::` with `::1`, and other systems may take 127.0.0.1 for `::`
-/// too.
+/// An address, and the other addresses that a connection to it may reach. An IPv6 address that carries an IPv4 address reaches the latter.
+/// The unspecified address reaches loopback: Linux connects `0.0.0.0` with 127.0.0.1 and `::` with `::1`, and other systems may take
+/// 127.0.0.1 for `::` too.
 fn reached_by(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let carried = match address {
         IpAddr::V4(address) => Some(address),
@@ -87,7 +87,7 @@ fn reached_by(address: IpAddr) -> impl Iterator<Item = IpAddr> {
 
 /// Whether an address belongs to the public internet. By IANA's special-purpose registries (RFC 6890 and its updates), such an address is
 /// not private, shared, loopback, link-local, for documentation or benchmarks, multicast or reserved. An IPv6 address that carries an IPv4
-/// address (mapped, 6to4, NAT64) is judged by that. Teredo and the deprecated forms are refused.
+/// address (mapped, 6to4, NAT64) is judged by the latter. Teredo and the deprecated forms are refused.
 fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),

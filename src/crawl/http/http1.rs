@@ -94,7 +94,7 @@ impl Http1 {
         self.request = Some(request);
     }
 
-    /// Sends the request, and waits for the response's head. If the future is dropped, the connection is of no more use.
+    /// Sends the request, and waits for the response's head. If the future is dropped, the connection cannot be used again.
     pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
         let mut request = self.request.take().unwrap_or_default();
         let interim = Arc::new(Interim::default());
@@ -151,7 +151,7 @@ fn poll_driving<T>(
         if let Poll::Ready(done) = work(context) {
             return Poll::Ready(done);
         }
-        // When the connection ends, the work learns the reason.
+        // If the connection has ended, the work learns the reason when it is polled again.
         driver.take_if(|driver| Pin::new(driver).poll(context).is_ready());
         work(context)
     })
@@ -163,7 +163,7 @@ struct Interim(AtomicU32);
 
 impl Interim {
     fn count(&self) {
-        // Each response counts as work of this task, so that a task that would drop the connection gets a turn before more is read.
+        // Each response uses up some of this task's budget, so that a task that would drop the connection gets a turn before more is read.
         if let Poll::Ready(work) = coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
             work.made_progress();
         }
@@ -186,8 +186,8 @@ const WOKEN: u8 = 2;
 /// budget is used up.
 const TURNS: u32 = 4;
 
-/// Polls two futures of one task that wake each other. Otherwise, each of them would put the task back into the runtime's queue, which
-/// wakes another thread for it. `Quiet` polls them again in place.
+/// Polls two futures of one task that wake each other. Without `Quiet`, each wake-up would put the task back into the runtime's queue, and
+/// wake another thread for it. `Quiet` polls them again in place.
 #[derive(Debug, Default)]
 struct Quiet(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! An HTTP/2 connection: several requests at once, each a stream, and a bound on the frames that bring nothing.
+//! An HTTP/2 connection: several requests at once, each a stream, and a bound on frames without content.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -31,7 +31,7 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 /// An HTTP/2 connection.
 ///
 /// Its own task moves bytes, but only while there is a stream. Nothing watches a connection without streams: if a server floods it, the
-/// bytes stay with the server, and a close is noticed when the connection is next taken. Dropping it closes it.
+/// bytes are not read, and a close is noticed when the connection is next taken. Dropping it closes it.
 pub(super) struct Http2 {
     origin: Arc<str>,
     scheme: Scheme,
@@ -46,7 +46,7 @@ pub(super) struct Http2 {
 }
 
 impl Http2 {
-    /// Begins to speak HTTP/2. It has a stream from the beginning: that of the request that it is made for.
+    /// Begins to speak HTTP/2. It counts as having a stream from the beginning: that of the request that it is made for.
     pub(super) async fn over(transport: Transport, origin: &str) -> Result<Arc<Self>, NoHead> {
         let uri = origin.parse::<Uri>().map_err(|error| NoHead::Connect(error.into()))?.into_parts();
         let (Some(scheme), Some(authority)) = (uri.scheme, uri.authority) else {
@@ -115,7 +115,7 @@ impl Http2 {
         self.is_distrusted.store(true, Ordering::Relaxed);
     }
 
-    /// Records that it has no streams any more, or has one again.
+    /// Records whether it has streams.
     pub(super) fn set_streams(&self, has_streams: bool) {
         self.has_streams.store(has_streams, Ordering::Release);
         if has_streams {
@@ -226,7 +226,7 @@ impl Http2Stream {
         let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
         let piece = ready!(body.poll_data(context)).transpose()?;
         if let Some(piece) = &piece {
-            // From now on the server may send as many bytes again.
+            // This allows the server to send as many bytes again.
             body.flow_control().release_capacity(piece.len())?;
             self.length = self.length.map(|rest| rest.saturating_sub(piece.len() as u64));
         }
@@ -246,7 +246,7 @@ impl Drop for Http2Stream {
     }
 }
 
-/// At most this many frames that bring nothing, plus two for each frame that brings something.
+/// At most this many frames without content, plus two for each frame with content.
 const MOST_IDLE_FRAMES: u32 = 1_000;
 
 /// Bytes of a frame's header (RFC 9113 section 4.1).
@@ -255,9 +255,9 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 
-/// Counts the frames of a connection as they pass. PING, SETTINGS, `WINDOW_UPDATE`, PRIORITY, GOAWAY, unknown and empty DATA frames cost a
-/// server nothing and h2 a microsecond each. Code that waits for a page does not see them, so no other limit would end a flood of them
-/// before a clock runs out.
+/// Counts the frames of a connection as they pass. Frames without content (PING, SETTINGS, `WINDOW_UPDATE`, PRIORITY, GOAWAY, unknown and
+/// empty DATA frames) cost a server nothing, and cost h2 a microsecond each. Code that waits for a page does not see them, so no other
+/// limit would end a flood of them before a clock runs out (RFC 9113 section 10.5).
 struct FrameGuard<S> {
     below: S,
     count: FrameCount,
@@ -270,7 +270,7 @@ struct FrameCount {
     known: usize,
     /// Bytes of the frame's payload still to come.
     payload: usize,
-    /// Frames that brought nothing, less two for each frame that brought something.
+    /// Frames without content, less two for each frame with content.
     idle: u32,
 }
 
@@ -281,7 +281,7 @@ impl<S> FrameGuard<S> {
 }
 
 impl FrameCount {
-    /// Counts the frames in bytes as they come. Returns whether the number of frames that bring nothing is still within the limit.
+    /// Counts the frames in bytes as they come. Returns whether the number of frames without content is still within the limit.
     fn takes(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             if self.payload > 0 {
@@ -298,10 +298,10 @@ impl FrameCount {
                 self.known = 0;
                 let [high, middle, low, kind, ..] = self.header;
                 self.payload = u32::from_be_bytes([0, high, middle, low]) as usize;
-                // Frames that bring something need no bound: h2 bounds the fields of a head, and other limits bound interim responses and
-                // the smallness of a body's pieces.
-                let brings = matches!(kind, HEADERS | CONTINUATION) || kind == DATA && self.payload > 0;
-                self.idle = if brings { self.idle.saturating_sub(2) } else { self.idle + 1 };
+                // Frames with content need no bound here: h2 bounds the fields of a head, and other limits bound interim responses and the
+                // number of small pieces of a body.
+                let has_content = matches!(kind, HEADERS | CONTINUATION) || kind == DATA && self.payload > 0;
+                self.idle = if has_content { self.idle.saturating_sub(2) } else { self.idle + 1 };
                 if self.idle > MOST_IDLE_FRAMES {
                     return false;
                 }
@@ -317,8 +317,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for FrameGuard<S> {
         let before = into.filled().len();
         ready!(Pin::new(below).poll_read(context, into))?;
         let is_fine = count.takes(&into.filled()[before..]);
-        let flood =
-            || io::Error::new(FLOOD, format!("more than {MOST_IDLE_FRAMES} frames of HTTP/2 that bring nothing"));
+        let flood = || io::Error::new(FLOOD, format!("more than {MOST_IDLE_FRAMES} HTTP/2 frames without content"));
         Poll::Ready(if is_fine { Ok(()) } else { Err(flood()) })
     }
 }

@@ -1,14 +1,14 @@
 //! One request over HTTP, and its response.
 //!
-//! | part | where |
+//! | part | modules |
 //! |---|---|
 //! | [`Fetcher`] fetches a URL within all limits: the guard, the head, the body | `fetch`, `request`, `response`, `fetch_error` |
 //! | the seam [`Client`], which sends a request; the built-in clients, and the choice of one | `client`, `clients`, `client_choice` |
 //! | connections of the direct client: HTTP/1.1, HTTP/2, repairs of framing, idle and shared connections | `connections`, `http1`, `http2`, `framing` |
 //! | from a name to a transport: DNS, TLS, certificates, proxies | `dns`, `tls`, `certificates`, `proxy` |
-//! | addresses that may be connected to | `guard`, `network` |
+//! | which addresses may be connected to | `guard`, `network` |
 //! | content codings of bodies | `decoder`, `codec` |
-//! | what particular hosts are sent: headers, sign-ins, client certificates | `access_rules`, `access` |
+//! | headers, sign-ins and client certificates for particular hosts | `access_rules`, `access` |
 //! | cookies | `cookie`, `cookie_jar` |
 //! | shortages of this machine | `shortage` |
 

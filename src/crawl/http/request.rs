@@ -1,5 +1,5 @@
-//! A request: [`Ask`], what the crawl wants to fetch and how; the GET that is sent, with the same headers for all URLs of a host; and
-//! [`Exchange`], request and response as they were sent, for outputs that want them.
+//! A request: [`Ask`] is the crawl's order to fetch a URL; the GET that is sent has the same headers for all URLs of a host; and
+//! [`Exchange`] is the request and the response as they were sent, for outputs that want them.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -38,14 +38,14 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) takes: Option<TakesBody>,
     /// The most bytes of the body to take; `None` for the options' limit.
     pub(in crate::crawl) max_bytes: Option<usize>,
-    /// A body that is slightly shorter than its stated length counts as complete, and one that is not gzip as its head says is read as it
-    /// is.
+    /// A body that is slightly shorter than its stated length counts as complete. A body that is not gzip, although its head says so, is
+    /// read as it is.
     pub(in crate::crawl) reads_so_far: bool,
-    /// A page that the options do not want is refused. Otherwise every page is taken.
+    /// A page that the options do not want is refused. If this is false, every page is taken.
     pub(in crate::crawl) may_refuse: bool,
     /// A digest of the body is wanted.
     pub(in crate::crawl) makes_digest: bool,
-    /// The exchange, as it came, is wanted too.
+    /// The [`Exchange`] is wanted.
     pub(in crate::crawl) keeps_exchange: bool,
     /// The share of memory that the body's room is taken from. `None` means no limit.
     pub(in crate::crawl) share: Option<&'a mut Share>,
@@ -159,7 +159,7 @@ pub(super) fn not_sent(error: impl std::fmt::Display) -> FetchError {
 }
 
 /// A request as it was sent and its response as it came, with two exceptions. Header names of the response are in lower case, and headers
-/// of one name stand together. Secrets are replaced by `(not kept)`: credentials, and the cookies that come back for them.
+/// of one name stand together. Secrets are replaced by `(not kept)`: credentials, and the cookies that the server sets in return.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exchange {
@@ -185,7 +185,7 @@ pub enum Truncated {
     Length,
     /// It took too long.
     Time,
-    /// The body could not be read: it was not in the coding that its head names, its chunks were framed wrongly, or it came in crumbs.
+    /// The body could not be read: it was not in the coding that its head names, its chunks were framed wrongly, or it came in tiny pieces.
     Unspecified,
 }
 
@@ -215,7 +215,7 @@ pub(super) fn request_bytes(request: &Get) -> Vec<u8> {
 }
 
 /// The status line and the headers in the form of HTTP/1.1, with the empty line after them. `is_private`: the response's cookies are
-/// secrets. HTTP/2 has no status line and no reason, so "HTTP/2 200 " stands for it.
+/// secrets. HTTP/2 has no status line and no reason, so "HTTP/2 200 " takes its place.
 pub(super) fn head_bytes(response: &Response<()>, is_private: bool) -> Vec<u8> {
     let is_http2 = response.version() == Version::HTTP_2;
     let status = response.status();

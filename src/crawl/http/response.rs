@@ -34,18 +34,18 @@ pub struct Response {
     pub retry_after: Option<Duration>,
     /// Links in the head: those of `Link` headers whose relations are also followed on a page, and the target of a `Refresh` header.
     pub links: Vec<String>,
-    /// The first of them that a `Link` header names as the page's own URL by `rel=canonical` (RFC 6596).
+    /// The first link with `rel=canonical` in a `Link` header: the page's own URL (RFC 6596).
     pub canonical: Option<String>,
-    /// What the X-Robots-Tag headers ask of this agent.
+    /// The directives of the X-Robots-Tag headers for this agent.
     pub robots: RobotsTag,
-    /// By its head, the response is a challenge instead of the page.
+    /// Whether its head announces a challenge instead of the page.
     pub(in crate::crawl) challenge: bool,
     /// The validators for a conditional request.
     pub validators: Option<Box<Validators>>,
     /// The decoded body, up to the limit. With a status other than 2xx, at most 64 KiB or one second of it is taken.
     pub body: Vec<u8>,
-    /// Bytes of the decoded body, as far as it was loaded. Of a body that it will not read, a crawl keeps only the start, so
-    /// [`body`](Self::body) has fewer bytes. If such a body is long, the crawl does not load the rest either.
+    /// Bytes of the decoded body, as far as it was loaded. [`body`](Self::body) has fewer bytes if the crawl will not read the body: it
+    /// then keeps only the start, and does not load the rest if that is long.
     pub body_bytes: u64,
     /// The body is in a content coding that cannot be decoded, and is not text. Text is read as it is, as in browsers.
     pub raw: bool,
@@ -53,9 +53,9 @@ pub struct Response {
     pub wire_bytes: u64,
     /// The body was longer than the limit, or a decompression bomb. The rest was not taken.
     pub truncated: bool,
-    /// Why the body broke off. The bytes that had come are kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection
-    /// closed. [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it
-    /// is not in the coding that the header names, or in an unknown one, its chunks are framed wrongly, or it came in crumbs. For a status
+    /// Why the body broke off. The bytes that came are kept. [`Incomplete`](crate::frontier::Failure::Incomplete): the connection closed.
+    /// [`Timeout`](crate::frontier::Failure::Timeout): a clock ran out. [`BadResponse`](crate::frontier::Failure::BadResponse): it is not
+    /// in the coding that the header names, the coding is unknown, its chunks are framed wrongly, or it came in tiny pieces. For a status
     /// other than 2xx it is `None`.
     pub incomplete: Option<FetchError>,
     /// The body was not framed or coded as its head says, and was read as in browsers.
@@ -226,16 +226,16 @@ struct LinkTarget {
     is_canonical: bool,
 }
 
-/// The targets of a `Link` header's links that are followed. A link whose context is another page (`anchor`) does not count as this page's.
-/// Parsing ends at the first error.
+/// The targets of a `Link` header's links that are followed. A link with an `anchor` is a link of another page, and is ignored. Parsing
+/// ends at the first error.
 fn link_targets(header: &str) -> Vec<LinkTarget> {
     let mut targets = Vec::new();
     let mut rest = header.trim_start_matches([' ', '\t', ',']);
-    while let Some((target, behind)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+    while let Some((target, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
         let (mut is_followed, mut is_canonical, mut is_elsewhere, mut has_rel) = (false, false, false, false);
-        rest = behind.trim_start();
+        rest = after.trim_start();
         while let Some(parameter) = rest.strip_prefix(';') {
-            let (name, value, behind) = parse_link(parameter);
+            let (name, value, after) = parse_link(parameter);
             if name.eq_ignore_ascii_case("rel") && !has_rel {
                 let has = |known: &str| value.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case(known));
                 (is_followed, is_canonical) = (FOLLOWED.iter().any(|known| has(known)), has(CANONICAL));
@@ -243,7 +243,7 @@ fn link_targets(header: &str) -> Vec<LinkTarget> {
                 has_rel = true;
             }
             is_elsewhere |= name.eq_ignore_ascii_case("anchor");
-            rest = behind;
+            rest = after;
         }
         if is_followed && !is_elsewhere && !target.trim().is_empty() {
             targets.push(LinkTarget { href: target.trim().to_owned(), is_canonical });
@@ -284,7 +284,7 @@ fn parse_link(text: &str) -> (&str, String, &str) {
 const UNWANTED_TYPE: &str = "unwanted_type";
 const TOO_LARGE: &str = "too_large";
 
-/// Whether a record's error means that the page was not wanted: the user has asked for that, and nothing has failed.
+/// Whether a record's error means that the page was not wanted. That is the user's choice, and not a failure.
 pub(in crate::crawl) fn is_unwanted(error: &str) -> bool {
     [UNWANTED_TYPE, TOO_LARGE].contains(&error)
 }
@@ -320,7 +320,7 @@ impl Wanted {
         Ok(Self { types, max_bytes: options.max_bytes })
     }
 
-    /// Why a page is refused by its head, which may say how long the body is.
+    /// Why a page is refused by its head. `length` is that of the body, if the head states it.
     pub(super) fn refuse(&self, content_type: Option<&str>, length: Option<u64>) -> Option<Unwanted> {
         let named = content_type.filter(|named| !named.trim().is_empty());
         if named.is_some() && !self.types.has(named) {

@@ -1,4 +1,4 @@
-//! Tells this machine's shortages from a host's failures, by the causes of an error.
+//! Distinguishes this machine's shortages from a host's failures, by the causes of an error.
 
 use std::error::Error;
 use std::io;
@@ -18,7 +18,7 @@ fn is_short(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| SHORTAGES.contains(&errno))
 }
 
-/// The present shortage, if there is one. This is needed because the system's resolver reports a missing file descriptor just like a
+/// The present shortage, if there is one. This check is needed because the system's resolver reports a missing file descriptor just like a
 /// missing answer.
 pub(super) fn shortage() -> Option<io::Error> {
     UdpSocket::bind(("127.0.0.1", 0)).err().filter(is_short)

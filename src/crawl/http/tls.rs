@@ -25,13 +25,13 @@ use tokio_rustls::client::TlsStream;
 #[cfg(feature = "cluster")]
 use super::certificates::Renewed;
 use super::certificates::{
-    ByWildcard, ClientIdentity, InvalidTlsName, NoWildcard, Unverified, greeting, provider, roots,
+    ByWildcard, ClientIdentity, InvalidTlsName, NoWildcard, Unverified, hello_name, provider, roots,
 };
 
-/// TLS sessions of at most this many hosts are kept. A kept session saves the next connection the certificates and their signatures. A
+/// TLS sessions of at most this many hosts are kept. With a kept session, the next connection needs no certificates and no signatures. A
 /// session includes the host's certificates, and takes about 6 kB with them.
 const HOSTS: usize = 4096;
-/// The same for the hosts of each rule that has its own TLS settings.
+/// As [`HOSTS`], for the hosts of each rule that has its own TLS settings.
 const HOSTS_OF_RULE: usize = 64;
 /// rustls counts sessions, and assumes eight per host.
 const SESSIONS: usize = 8;
@@ -49,7 +49,7 @@ pub(super) struct Connector {
     http1: TlsConnector,
     /// Offers HTTP/2 too.
     http2: TlsConnector,
-    /// For hosts whose names rustls does not accept. It resumes no session: the name in the greeting could be another host's.
+    /// For hosts whose names rustls does not accept. It resumes no session: the random name in the `ClientHello` could be another host's.
     by_wildcard: TlsConnector,
 }
 
@@ -76,7 +76,7 @@ impl Tls {
         self.connector_with(is_insecure, None, HOSTS)
     }
 
-    /// The connector for the hosts of a rule. `is_insecure` accepts every certificate; `identity` is the certificate that hosts are shown.
+    /// The connector for the hosts of a rule. `is_insecure` accepts every certificate; `identity` is our client certificate.
     pub(super) fn connector_of_rule(
         &self,
         is_insecure: bool,
@@ -129,8 +129,8 @@ impl Tls {
     }
 }
 
-/// The TLS settings for the user's own servers: the same cryptography as for hosts. `certificate` and its key are read again for each
-/// connection, since they may have been renewed.
+/// The TLS settings for the user's own servers: the same cryptography as for hosts. The client certificate and its key are read again for
+/// each connection, since they may have been renewed.
 ///
 /// # Errors
 /// Names the file and what is wrong with it.
@@ -172,7 +172,7 @@ impl Connector {
     ) -> Result<Transport, Box<dyn Error + Send + Sync>> {
         let (connector, name) = match ServerName::try_from(host.trim_matches(['[', ']']).to_owned()) {
             Ok(name) => (if offers_http2 { &self.http2 } else { &self.http1 }, name),
-            Err(_) => (&self.by_wildcard, greeting(host)?),
+            Err(_) => (&self.by_wildcard, hello_name(host)?),
         };
         let stream = connector.connect(name, below).await?;
         Ok(Transport::Tls(Box::new(stream)))
@@ -185,7 +185,7 @@ impl fmt::Debug for Connector {
     }
 }
 
-/// A TLS error in plain words, followed by the library's own; `None` if only the library's own exist.
+/// A TLS error in plain words, followed by the library's message; `None` if there are no plain words for it.
 pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
     use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error};
     if let Error::InvalidCertificate(Certificate::Other(other)) = error
@@ -213,8 +213,8 @@ pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
         }
         Error::AlertReceived(Alert::HandshakeFailure) => "it wants another version of TLS, or other ciphers",
         Error::AlertReceived(Alert::UnrecognisedName) => "it does not know this name",
-        Error::AlertReceived(Alert::CertificateRequired) => "it wants a certificate of ours",
-        Error::InvalidMessage(_) => "what answers does not speak TLS",
+        Error::AlertReceived(Alert::CertificateRequired) => "it requires a client certificate",
+        Error::InvalidMessage(_) => "it does not speak TLS",
         _ => return None,
     };
     Some(format!("{words} ({error})"))

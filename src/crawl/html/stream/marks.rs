@@ -15,9 +15,9 @@ use fearless_simd::{Level, Simd, dispatch, u8x64};
 
 /// Bytes compared at once.
 const BLOCK: usize = 64;
-/// Bytes looked at together. If a long text such as a script is jumped over, the rest of the window was looked at in vain.
+/// Bytes examined together. If a long text such as a script is skipped, the rest of the window was examined in vain.
 const WINDOW: usize = 32 * BLOCK;
-/// Bytes of a class's bits: a bit for each byte of the window, plus one more block for looking across its end.
+/// Bytes of a class's bits: a bit for each byte of the window, and one more block, since a search may reach beyond the window's end.
 const BITS: usize = (WINDOW + BLOCK) / 8;
 
 /// The classes of characters.
@@ -41,7 +41,7 @@ enum Class {
 
 const CLASSES: usize = 7;
 
-/// The marks of a text within a window. Ask for places in ascending order: for a place before the window, the text is looked at again.
+/// The marks of a text within a window. Ask for places in ascending order: a place before the window costs another examination of the text.
 #[derive(Debug)]
 pub(super) struct Marks<'t> {
     bytes: &'t [u8],

@@ -3,7 +3,7 @@
 //!
 //! # What is read, and what is skipped
 //!
-//! | step | where |
+//! | step | module |
 //! |---|---|
 //! | find the next `<`, and skip nearly all tags without looking at their letters | `Scan`, `marks` |
 //! | read a tag's name as one number | `name` |
@@ -14,8 +14,8 @@
 //!
 //! # What only a tree knows
 //!
-//! Nearly all pages give the same links whatever elements are open. There are three exceptions: HTML within `<svg>` or `<math>` that stays
-//! open, an HTML end tag while one of these is open, and a `<col>` in a `<template>`. Such a page is
+//! On nearly all pages, the links do not depend on which elements are open. There are three exceptions: HTML within `<svg>` or `<math>`
+//! that stays open, an HTML end tag while one of these is open, and a `<col>` in a `<template>`. Such a page is
 //! [ambiguous](crate::crawl::Page::is_ambiguous), and is read as if it were well formed.
 //!
 //! Memory is the decoded values of one tag, the names of 256 elements of `<svg>` and `<math>`, and seven bits for each byte of 2 KiB of the
@@ -40,7 +40,7 @@ use structure::{Foreign, Kind, Outline, Space};
 use tag::{AttributeName, Attributes, Context, decode};
 use text::anchor_text;
 
-/// At most this many bytes of a title are looked at.
+/// At most this many bytes of a title are read.
 const TITLE: usize = 4 * 1024;
 
 /// How far a text was read.
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str, harvest: &mut Harvest<'_>, declares: impl FnMut(&
 /// Why reading stops. A text that ends within a tag, a comment or the like has nothing more in it.
 type Step<T = ()> = Result<T, End>;
 
-/// A scan of one text. With `MORE`, it also looks at the tags of resources and the texts of links; without `MORE`, these cost nothing.
+/// A scan of one text. With `MORE`, it also reads the tags of resources and the texts of links. Without `MORE`, these cost nothing.
 struct Scan<'t, 'h, 'o, D, const MORE: bool> {
     text: &'t str,
     marks: Marks<'t>,
@@ -105,8 +105,8 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
                 self.hear(self.at, open);
             }
             self.at = open + 1;
-            if is_settled && let Some(behind) = anchor(bytes, self.at) {
-                self.anchor(behind)?;
+            if is_settled && let Some(after) = anchor(bytes, self.at) {
+                self.anchor(after)?;
                 continue;
             }
             match bytes.get(self.at).ok_or(End::Whole)? {
@@ -134,7 +134,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             }
             let name = open + 1 + usize::from(is_end);
             at = name;
-            // A plain tag contains no other tag, so the next one may be searched before the end of this one is known.
+            // A plain tag contains no other tag, so the next tag may be searched for before the end of this one is known.
             if !self.marks.is_plain_tag(name) {
                 (at, _) = tag::skip(bytes, &mut self.marks, name)?;
             }
@@ -148,7 +148,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         if !raw.contains('&') {
             return self.outline.text(raw);
         }
-        // The outline tells a NUL from U+FFFD, which `decode` would make of it.
+        // The outline treats a NUL and U+FFFD differently, and `decode` would turn the former into the latter.
         for piece in raw.split_inclusive('\0') {
             let (letters, nul) = piece.strip_suffix('\0').map_or((piece, ""), |letters| (letters, "\0"));
             let mut text = String::new();
@@ -166,9 +166,9 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             self.at = text::comment(bytes, self.at + 3)?;
         } else if rest.starts_with(b"[CDATA[") && !self.foreign.is_empty() {
             let start = self.at + 1 + b"[CDATA[".len();
-            let (end, behind) = text::cdata(bytes, start)?;
+            let (end, after) = text::cdata(bytes, start)?;
             self.outline.text(&self.text[start..end]);
-            self.at = behind;
+            self.at = after;
         } else {
             self.at += memchr(b'>', rest)? + 2;
         }
@@ -205,7 +205,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
     fn start_tag(&mut self) -> Step {
         let bytes = self.text.as_bytes();
         let (name, length) = Name::read(&bytes[self.at..]);
-        let behind = self.at + length;
+        let after = self.at + length;
         let self_closing;
         (self.at, self_closing) = match name {
             Name::A
@@ -217,8 +217,8 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
             | Name::IFRAME
             | Name::INPUT
             | Name::LINK
-            | Name::META => self.attributes.read(self.text, &mut self.marks, behind),
-            _ if MORE && name.is_resource() => self.attributes.read(self.text, &mut self.marks, behind),
+            | Name::META => self.attributes.read(self.text, &mut self.marks, after),
+            _ if MORE && name.is_resource() => self.attributes.read(self.text, &mut self.marks, after),
             _ => tag::skip(bytes, &mut self.marks, self.at),
         }
         .ok_or(End::Whole)?;
@@ -250,8 +250,8 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
     }
 
     /// Reads an `<a>` in a settled body, from after its name.
-    fn anchor(&mut self, behind: usize) -> Step {
-        (self.at, _) = self.attributes.read(self.text, &mut self.marks, behind).ok_or(End::Whole)?;
+    fn anchor(&mut self, after: usize) -> Step {
+        (self.at, _) = self.attributes.read(self.text, &mut self.marks, after).ok_or(End::Whole)?;
         let get = |key| self.attributes.get(key, self.text);
         if let Some(href) = get(AttributeName::Href) {
             self.harvest.add_anchor(href, get(AttributeName::Rel));
@@ -344,7 +344,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
 /// The end of the name of an `<a>`, if one begins at `name`.
 fn anchor(bytes: &[u8], name: usize) -> Option<usize> {
     match bytes[name..] {
-        [b'a' | b'A', behind, ..] if tag::is_space(behind) || behind == b'>' => Some(name + 1),
+        [b'a' | b'A', after, ..] if tag::is_space(after) || after == b'>' => Some(name + 1),
         _ => None,
     }
 }

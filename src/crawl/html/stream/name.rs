@@ -61,8 +61,8 @@ const fn bit(letter: u8) -> u32 {
     if letter.is_ascii_alphabetic() { 1 << (letter & 0x1f) } else { ENDED }
 }
 
-/// For each of the first three letters of a name, a bit for each second letter that it may stand with in a name that counts. So a few
-/// operations without branches tell nearly all tags of a page from the few that count.
+/// For each letter in the first, second or third place of a name: one bit for each second letter that names with this letter have, among
+/// the names that count. So a few operations without branches tell nearly all tags of a page from the few that count.
 struct Letters {
     first: [u32; 256],
     second: [u32; 256],

@@ -4,7 +4,7 @@
 use super::name::Name;
 use super::tag::is_space;
 
-/// How far reading has come.
+/// The part of the page that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Phase {
     BeforeHead,
@@ -17,7 +17,7 @@ enum Phase {
     AfterFrameset,
 }
 
-/// Decides which tags count, by what came before: with frames, only frames count; without frames, no frame does.
+/// Decides by the tags so far which tags count: with a `<frameset>`, only frames count; without one, no frame does.
 #[derive(Debug)]
 pub(super) struct Outline {
     phase: Phase,
@@ -206,7 +206,7 @@ struct Element {
     space: Space,
 }
 
-/// The open elements of foreign content. HTML inside them is never kept: what it closes is [unclear](Kind::Unclear).
+/// The open elements of foreign content. HTML elements inside them are not recorded: a tag that may close one is [unclear](Kind::Unclear).
 #[derive(Debug, Default)]
 pub(super) struct Foreign(Vec<Element>);
 

@@ -1,7 +1,7 @@
 //! The bytes of a tag, by the states of the HTML standard's tokenizer: its attributes, and where it ends.
 //!
-//! Of the attributes in [`AttributeName`], the first of each name counts, with its value decoded: character references such as `&amp;`,
-//! `&#38;` and `&#x26;`; also line ends and NULs, which the standard handles in the same step.
+//! The attributes in [`AttributeName`] are read; the first of each name counts. Their values are decoded: character references such as
+//! `&amp;`, `&#38;` and `&#x26;`, and also line ends and NULs, which the standard handles in the same step.
 
 use std::ops::Range;
 
@@ -52,7 +52,7 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
         return Some((Part::Attribute(start..end, end..end), equals));
     }
     let value = find(bytes, equals + 1, |byte| !is_space(byte))?;
-    let (value, behind) = if let quote @ (b'"' | b'\'') = bytes[value] {
+    let (value, after) = if let quote @ (b'"' | b'\'') = bytes[value] {
         let value = value + 1;
         let close = value + memchr(quote, &bytes[value..])?;
         (value..close, close + 1)
@@ -60,7 +60,7 @@ pub(super) fn next_part(bytes: &[u8], mut at: usize) -> Option<(Part, usize)> {
         let close = find(bytes, value, |byte| byte == b'>' || is_space(byte))?;
         (value..close, close)
     };
-    Some((Part::Attribute(start..end, value), behind))
+    Some((Part::Attribute(start..end, value), after))
 }
 
 /// The value of an attribute in the usual form, `name="value"`. `mark` is the place of its `=`, the first mark from `at` on; `at` is after
@@ -84,12 +84,12 @@ pub(super) fn skip(bytes: &[u8], marks: &mut Marks<'_>, name: usize) -> Option<(
     if bytes[mark] == b'>' {
         return Some((mark + 1, bytes[mark - 1] == b'/'));
     }
-    if let Some(behind) = marks.blank_in(name..mark) {
-        return skip_parts(bytes, marks, behind, mark);
+    if let Some(after) = marks.blank_in(name..mark) {
+        return skip_parts(bytes, marks, after, mark);
     }
     // Within a tag's name, a `=` is a letter.
-    let behind = find(bytes, name, |byte| byte != b'=' && ENDS_NAME[usize::from(byte)])?;
-    skip_by_letters(bytes, behind)
+    let after = find(bytes, name, |byte| byte != b'=' && ENDS_NAME[usize::from(byte)])?;
+    skip_by_letters(bytes, after)
 }
 
 /// As [`skip`], from after the tag's name, with `mark` as the first mark.
@@ -111,8 +111,8 @@ fn skip_parts(bytes: &[u8], marks: &mut Marks<'_>, mut at: usize, mut mark: usiz
 fn skip_by_letters(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
     loop {
         match next_part(bytes, at)? {
-            (Part::Attribute(..), behind) => at = behind,
-            (Part::End { self_closing }, behind) => return Some((behind, self_closing)),
+            (Part::Attribute(..), after) => at = after,
+            (Part::End { self_closing }, after) => return Some((after, self_closing)),
         }
     }
 }
@@ -213,11 +213,11 @@ impl Attributes {
             // This goes on byte by byte up to the mark, instead of searching for a mark again after each part.
             while at <= mark {
                 match next_part(bytes, at)? {
-                    (Part::Attribute(name, value), behind) => {
-                        at = behind;
+                    (Part::Attribute(name, value), after) => {
+                        at = after;
                         self.take(&bytes[name], text, value, marks);
                     }
-                    (Part::End { self_closing }, behind) => return Some((behind, self_closing)),
+                    (Part::End { self_closing }, after) => return Some((after, self_closing)),
                 }
             }
         }
@@ -261,7 +261,7 @@ impl Attributes {
 /// At most this many bytes of a name are looked up: the longest known name has 32.
 const MAX_NAME: usize = 40;
 
-/// Where a text is.
+/// Where a text stands, which decides how its references are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     /// In an attribute's value: there, `&copy=` and `&copying` are not references.
@@ -353,8 +353,8 @@ mod tests {
 
     fn parts(tag: &str) -> String {
         let (mut at, mut told) = (0, String::new());
-        while let Some((part, behind)) = next_part(tag.as_bytes(), at) {
-            at = behind;
+        while let Some((part, after)) = next_part(tag.as_bytes(), at) {
+            at = after;
             match part {
                 Part::Attribute(name, value) => told.extend([&tag[name], "=", &tag[value], "|"]),
                 Part::End { self_closing } => return format!("{told}{}", if self_closing { "/>" } else { ">" }),

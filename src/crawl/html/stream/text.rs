@@ -106,13 +106,13 @@ pub(super) fn anchor_text(text: &str, at: usize) -> String {
         if is_end(&bytes[open..]) {
             break;
         }
-        let Some(behind) = skip(bytes, open) else { break };
-        if behind == open + 1 {
+        let Some(after) = skip(bytes, open) else { break };
+        if after == open + 1 {
             found.push('<');
         } else if is_block(name(&bytes[open..])) {
             found.push(' ');
         }
-        from = behind;
+        from = after;
     }
     found
 }
@@ -120,7 +120,7 @@ pub(super) fn anchor_text(text: &str, at: usize) -> String {
 /// Whether the bytes begin with a start or end tag of an `<a>`.
 fn is_end(bytes: &[u8]) -> bool {
     let name = bytes.strip_prefix(b"</").or_else(|| bytes.strip_prefix(b"<")).unwrap_or_default();
-    matches!(name, [b'a' | b'A', behind, ..] if is_space(*behind) || matches!(behind, b'>' | b'/'))
+    matches!(name, [b'a' | b'A', after, ..] if is_space(*after) || matches!(after, b'>' | b'/'))
 }
 
 /// The name of the tag with which the bytes begin; empty if they begin with none.
@@ -147,9 +147,9 @@ fn skip(bytes: &[u8], open: usize) -> Option<usize> {
     let mut at = open + 1 + name.len();
     loop {
         match next_part(bytes, at)? {
-            (Part::Attribute(..), behind) => at = behind,
-            (Part::End { .. }, behind) => {
-                at = behind;
+            (Part::Attribute(..), after) => at = after,
+            (Part::End { .. }, after) => {
+                at = after;
                 break;
             }
         }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn tags_are_left_out_and_references_read() {
         for (text, expected) in [
-            ("plain</a> behind", "plain"),
+            ("plain</a> after", "plain"),
             ("a &amp; <b class='x>y'>bold</b>!</A>", "a & bold!"),
             ("one<a href=2>two</a>", "one"),
             ("<img alt=x><abbr>HTML</abbr></a>", "HTML"),

@@ -1,5 +1,4 @@
-//! The crawl's own client: HTTP by hyper and h2, with the crawl's own DNS, pool and TLS. It depends on nothing installed for the whole
-//! process.
+//! The crawl's own client: HTTP by hyper and h2, with the crawl's own DNS, pool and TLS. It depends on no setting of the whole process.
 
 use std::error::Error;
 use std::fmt;
@@ -24,7 +23,7 @@ use crate::crawl::http::tls::{Connector, ProxyPlace, Tls, Transport};
 use crate::crawl::lock::lock;
 use crate::frontier::Failure;
 
-/// Makes connections and keeps them.
+/// The crawl's own client: it makes connections, and keeps them for later requests.
 ///
 /// It speaks HTTP/1.1, and HTTP/2 where a host offers it and may be sent several requests at once. With one request at a time, HTTP/2 gains
 /// nothing.
@@ -113,7 +112,7 @@ impl Direct {
         }
     }
 
-    /// Sends the request on a connection, and waits for the head. If there is none, the error has the time at which the request was sent.
+    /// Sends the request on a connection, and waits for the head. If no head comes, the error has the time at which the request was sent.
     async fn head_on(
         &self,
         mut connection: Connection,
@@ -155,7 +154,7 @@ impl Direct {
         let connected = self.connect(request.canonical(), request.tls(), place, clock.until());
         match tokio::time::timeout_at(clock.until().into(), connected).await {
             Ok(Ok(connection)) => Ok(connection),
-            // The dialer gives each address of a name its share of the time.
+            // The dialer divides its time among the addresses of a name, so its timeout may come first.
             Ok(Err(NoHead::Connect(error))) if is_timeout(&*error) && !is_of_proxy(&*error) => Err(ran_out(connecting)),
             Ok(Err(error)) => Err(FetchError::without_head(error)),
             Err(_) => Err(ran_out(clock)),
@@ -191,7 +190,8 @@ impl Direct {
     }
 
     /// Makes a connection, or waits for one that another request is making, if both can use it. TLS and a proxy's answer are part of
-    /// connecting. A proxy has until `until`. `place` is a place at the proxy. `tls` is set if a rule has TLS settings for this host.
+    /// connecting. A proxy must answer before `until`. `place` is a place at the proxy. `tls` is set if a rule has TLS settings for this
+    /// host.
     async fn connect(
         &self,
         url: &CanonicalUrl,

@@ -1,4 +1,4 @@
-//! The built-in clients, and why a fetcher cannot be made. To add a client, write its module, and name it in `ClientChoice` and `make`.
+//! The built-in clients, and the errors of making a fetcher. To add a client, write its module, and name it in `ClientChoice` and `make`.
 
 mod direct;
 #[cfg(feature = "reqwest")]
@@ -36,7 +36,7 @@ impl ClientChoice {
         &[(Self::DIRECT.name(), Self::DIRECT), (Self::REQWEST.name(), Self::REQWEST)];
 }
 
-/// What a client is built from.
+/// The parts that a client is built from.
 pub(super) struct ClientParts<'a> {
     pub(super) options: &'a FetchOptions,
     pub(super) limits: ResourceLimits,

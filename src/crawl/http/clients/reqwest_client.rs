@@ -55,7 +55,7 @@ const GENERATIONS: usize = 4;
 /// client, the crawl refuses to start if it decodes, and a fetch fails with an error that says so if it followed a redirect.
 ///
 /// A client that is already built does not report when it connects. So permission to send is asked before the connection is made, the
-/// request's time counts from there, and the request is not repeated when the server has closed a kept connection. Only you can bound the
+/// request's time counts from then on, and the request is not repeated if the server has closed a kept connection. Only you can bound the
 /// connections that your client keeps: by default reqwest bounds neither those of one host nor the total.
 pub struct Reqwest(Kind);
 
@@ -132,7 +132,7 @@ impl Reqwest {
         }))))
     }
 
-    /// The crawl's client waits for a place at a proxy, and no clock runs meanwhile.
+    /// Answers within the request's clocks. Waiting for a place at a proxy does not count.
     async fn answer_in_time(&self, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
         let Kind::Ours(ours) = &self.0 else { return self.answer(request, None).await };
         let Some(proxy) = ours.proxies.of(request.canonical()) else {
@@ -141,7 +141,7 @@ impl Reqwest {
         let place = proxy.place(None).await;
         request.begin();
         let answer = request.within_clocks(async {
-            ours.check_proxys_own(request.canonical(), proxy).await?;
+            ours.check_proxy_host(request.canonical(), proxy).await?;
             self.answer(request, Some(proxy)).await
         });
         let mut response = answer.await.map_err(|error| at_proxy(proxy, request, error))?;
@@ -185,7 +185,7 @@ impl Reqwest {
             }
         };
         if response.url().as_str() != request.url() {
-            let message = "the client has followed a redirect, and may not: build it with redirect(Policy::none())";
+            let message = "the client has followed a redirect, but must not: build it with redirect(Policy::none())";
             return Err(FetchError::new(Failure::BadResponse, message));
         }
         let remote_addr = response.remote_addr();
@@ -240,8 +240,8 @@ impl Client for Reqwest {
 
     fn check(&self) -> Result<(), String> {
         match &self.0 {
-            Kind::Theirs { client, .. } if undoes_codings(client) => Err(
-                "it undoes content codings, and may not: build it with no_gzip(), no_brotli(), no_zstd(), no_deflate()"
+            Kind::Theirs { client, .. } if decodes_codings(client) => Err(
+                "it decodes content codings, but must not: build it with no_gzip(), no_brotli(), no_zstd(), no_deflate()"
                     .into(),
             ),
             Kind::Ours(_) | Kind::Theirs { .. } => Ok(()),
@@ -273,8 +273,8 @@ impl fmt::Debug for Reqwest {
     }
 }
 
-/// Whether a client decodes any content coding. Only its debug output tells.
-fn undoes_codings(client: &reqwest::Client) -> bool {
+/// Whether a client decodes any content coding, which only its debug output shows.
+fn decodes_codings(client: &reqwest::Client) -> bool {
     let shown = format!("{client:?}");
     ["gzip: true", "brotli: true", "zstd: true", "deflate: true"].iter().any(|coding| shown.contains(coding))
 }
@@ -304,8 +304,8 @@ impl Ours {
         Ok(client)
     }
 
-    /// Checks the addresses of a host that is the proxy itself. reqwest resolves both by one resolver, which does not guard the proxy's name.
-    async fn check_proxys_own(&self, url: &CanonicalUrl, proxy: &Proxy) -> Result<(), FetchError> {
+    /// If a URL's host is the proxy itself, checks its addresses: reqwest has one resolver for both, which does not guard the proxy's name.
+    async fn check_proxy_host(&self, url: &CanonicalUrl, proxy: &Proxy) -> Result<(), FetchError> {
         if proxy.resolves_names() || proxy.named().0.host() != url.host() {
             return Ok(());
         }
@@ -334,7 +334,7 @@ impl Ours {
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(most_idle)
             .tcp_nodelay(true)
-            // reqwest's HTTP/2 does not bound frames that bring nothing, and goes on reading when no request waits.
+            // reqwest's HTTP/2 does not bound frames without content, and goes on reading when no request waits.
             .http1_only();
         let Some(proxy) = proxy else { return builder.dns_resolver(names).build() };
         let (address, sign_in, user_agent) = proxy.named();
@@ -343,7 +343,7 @@ impl Ours {
         if let Some((user, password)) = sign_in {
             to = to.basic_auth(user, password);
         }
-        // Nothing tells when a kept connection closes, and with it its place at the proxy is free.
+        // No connection is kept: reqwest does not report when a kept one closes, so its place at the proxy could not be freed.
         builder.dns_resolver(names).proxy(to).user_agent(user_agent).pool_max_idle_per_host(0).build()
     }
 }
@@ -351,7 +351,7 @@ impl Ours {
 /// The crawl's own DNS, with its guard.
 struct OurNames {
     names: Names,
-    /// A proxy's name, which is resolved by the second: the user gave it, so no address is refused.
+    /// A proxy's name, and the resolver for it: the user gave the name, so no address is refused.
     proxy: Option<(String, Names)>,
 }
 
@@ -366,7 +366,7 @@ impl Resolve for OurNames {
     }
 }
 
-/// A body that has a place at a proxy, which is free again when this is dropped.
+/// A body that holds a place at a proxy until it is dropped.
 #[derive(Debug)]
 struct InPlace {
     body: Box<dyn ClientBody>,
@@ -444,19 +444,19 @@ fn without_head(request: &ClientRequest<'_>, proxy: Option<&Proxy>, error: reqwe
         return FetchError::without_head(NoHead::Connect(error.into()));
     }
     let of_hyper = hyper_error(&error);
-    let is_nonsense = of_hyper.is_some_and(hyper::Error::is_parse);
+    let is_not_http = of_hyper.is_some_and(hyper::Error::is_parse);
     if of_hyper.is_some_and(is_too_large) {
         return FetchError { message: FetchError::too_large(), ..FetchError::unanswered(error, true) };
     }
-    FetchError::unanswered(error, is_nonsense)
+    FetchError::unanswered(error, is_not_http)
 }
 
-/// A proxy may be to blame for a clock that ran out.
+/// Blames the proxy for a clock that ran out, if the proxy is at fault.
 fn at_proxy(proxy: &Proxy, request: &ClientRequest<'_>, error: FetchError) -> FetchError {
     let ran_out = error.source.is_none() && matches!(error.failure, Failure::Connect | Failure::Timeout);
     let of_proxy = match (ran_out, proxy.forwards(request.canonical()), request.sent_at()) {
         (true, true, Some(_)) => proxy.unanswered(),
-        (true, _, None) => Some(proxy.is_silent("does not answer in time")),
+        (true, _, None) => Some(proxy.unanswered_with("does not answer in time")),
         _ => None,
     };
     of_proxy.map_or(error, FetchError::of_proxy)
@@ -524,7 +524,7 @@ impl ConnectorWatch {
     }
 }
 
-/// Closes the semaphore on drop: a connection whose request has gone then goes to the pool.
+/// Closes the semaphore on drop: if a connection's request is gone, the connection then goes to the pool.
 struct Release<'a>(&'a ConnectorWatch);
 
 impl Drop for Release<'_> {

@@ -1,5 +1,5 @@
-//! Errors at a proxy that reqwest connects to. Their types are private to reqwest and hyper-util, so their words are read: the tests of
-//! proxies hold them.
+//! Errors at a proxy that reqwest connects to. Their types are private to reqwest and hyper-util, so they are recognized by their messages.
+//! The tests of proxies check these messages.
 
 use std::error::Error;
 
@@ -18,10 +18,10 @@ const SOCKS5_REASONS: [&str; 8] = [
     "address type not supported",
 ];
 
-/// The error at a proxy that an error of connecting is of.
+/// Translates a connection error of reqwest into an error at the proxy.
 ///
 /// # Errors
-/// The error itself, when it is of the host or of this machine's DNS.
+/// The error itself, if it is the host's or comes from this machine's DNS.
 pub(super) fn at_proxy<E>(proxy: &Proxy, is_forwarded: bool, error: E) -> Result<ProxyError, E>
 where
     E: Error + Send + Sync + 'static,
@@ -38,20 +38,20 @@ where
             | "server does not support user/pass authentication",
         ) => proxy.wants_sign_in(),
         Some("unexpected end of file" | "io error establishing tunnel" | "io error during SOCKS handshake") => {
-            proxy.is_silent("closes the connection").caused(error.into())
+            proxy.unanswered_with("closes the connection").caused(error.into())
         }
-        // It refused, or it is no proxy. Hosts must not pay for the latter.
-        Some("unsuccessful") => proxy.is_silent("opens no tunnel"),
+        // It refused, or it is not a proxy. The latter must not count against hosts.
+        Some("unsuccessful") => proxy.unanswered_with("opens no tunnel"),
         Some(
             "proxy response headers too long"
             | "failed parsing server response"
             | "server implements authentication incorrectly",
-        ) => proxy.is_silent("does not answer as a proxy does"),
+        ) => proxy.unanswered_with("does not answer as a proxy does"),
         Some(words) => match SOCKS5_REASONS.iter().zip(1..).find(|(reason, _)| **reason == words) {
             Some((_, reply)) => proxy.refuses_socks5(reply),
             None => return Err(error),
         },
-        // All of the connection is to the proxy.
+        // The connection leads to the proxy and no further.
         None if is_forwarded => proxy.unreachable(error.into()),
         None => return Err(error),
     })

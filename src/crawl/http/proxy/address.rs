@@ -59,7 +59,7 @@ impl ProxyAddress {
         &self.host
     }
 
-    /// Host and port.
+    /// The host and the port, as in a URL.
     pub(super) fn authority(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
@@ -112,7 +112,7 @@ pub enum ProxyChoice {
     /// This one.
     At(ProxyAddress),
     /// The proxies that the environment names, read as by curl: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, or the same in
-    /// capitals. `HTTP_PROXY` is ignored if there is a `REQUEST_METHOD`: in a CGI program, the sender of a request can set it.
+    /// capitals. `HTTP_PROXY` is ignored if `REQUEST_METHOD` is set: in a CGI program, the sender of a request can set `HTTP_PROXY`.
     Environment,
 }
 

@@ -38,17 +38,17 @@ impl ProxyError {
     }
 }
 
-/// If this many requests in a row get no valid answer, the fault is the proxy's own. Fewer may be the fault of hosts that the proxy waits
-/// for.
+/// From this many requests in a row without a valid answer on, the fault is the proxy's own. Fewer may be the fault of hosts that the proxy
+/// waits for.
 const MOST_SILENT: u32 = 8;
 
 /// A record of a proxy's answers and failures: decides whose fault a missing answer is, and when the proxy has failed for good.
 #[derive(Debug)]
 pub(super) struct ProxyHealth {
-    /// It has answered, and nothing has gone wrong since.
+    /// Whether it has answered, and nothing has gone wrong since.
     is_healthy: AtomicBool,
     failures: Mutex<ProxyFailures>,
-    /// How long it may fail.
+    /// How long it may fail before it counts as lost.
     patience: Duration,
 }
 

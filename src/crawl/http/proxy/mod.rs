@@ -1,9 +1,9 @@
 //! Proxies: HTTP, HTTP over TLS, and SOCKS 5.
 //!
-//! [`Proxies`] chooses the proxy for each URL: the one that the options name, or one of the environment's, or none for some hosts. A
+//! [`Proxies`] chooses the proxy for each URL: the one that the options name, or one from the environment. Some hosts may have none. A
 //! [`Proxy`] connects.
 //!
-//! | proxy | URL | what it is sent |
+//! | proxy | URL | the request to the proxy |
 //! |---|---|---|
 //! | HTTP, HTTPS | http | the request, with the whole URL in its first line, on a connection of its own |
 //! | HTTP, HTTPS | https | `CONNECT`, and TLS with the host through that |
@@ -14,9 +14,9 @@
 //!
 //! # Names
 //!
-//! All but `socks5` resolve host names themselves. This machine then does not know the addresses: politeness by address does not count
-//! them, no archive has them, and they are not checked for being private. Names that mean the proxy's own machine are refused, and a crawl
-//! that denies networks does not begin. Hosts that are addresses are checked as always.
+//! All proxies but `socks5` resolve host names themselves. This machine then does not know the addresses: politeness by address does not
+//! count them, no archive has them, and they are not checked for being private. Names that mean the proxy's own machine are refused, and a
+//! crawl that denies networks does not begin. Hosts that are addresses are checked as always.
 //!
 //! # Failures
 //!
@@ -140,8 +140,8 @@ fn check_networks(options: &FetchOptions) -> Result<(), AccessError> {
     if options.deny_networks.is_empty() {
         return Ok(());
     }
-    let reason = "the proxy resolves names, so nobody here knows whether their addresses are denied: a socks5:// proxy is told \
-                  addresses, or let the proxy deny them";
+    let reason = "the proxy resolves names, so the crawl cannot check their addresses: use a socks5:// proxy, which is given addresses, \
+                  or let the proxy deny them";
     Err(AccessError::of_option("deny_networks", reason))
 }
 
@@ -242,7 +242,7 @@ impl Bypass {
             } else {
                 let name = text.strip_prefix('*').unwrap_or(text).trim_matches('.').to_ascii_lowercase();
                 if name.is_empty() || name.contains([':', '/', '@', '*', ' ', '[', ']']) {
-                    return Err(format!("{text:?} is no host, domain, address or block of addresses"));
+                    return Err(format!("{text:?} is not a host, domain, address or block of addresses"));
                 }
                 bypass.names.push(name);
             }

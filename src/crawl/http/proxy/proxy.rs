@@ -78,7 +78,7 @@ impl Proxy {
         self.address.resolves_names()
     }
 
-    /// Addresses a request to this proxy, which forwards it (RFC 9112 section 3.2.2), and asks that the connection be closed after it.
+    /// Prepares a request for this proxy to forward: in absolute form (RFC 9112 section 3.2.2), on a connection that is closed after it.
     pub(in crate::crawl::http) fn address(&self, request: &mut Get, url: &CanonicalUrl) {
         if let Ok(uri) = format!("{}{}", url.origin(), url.path_and_query()).parse() {
             *request.uri_mut() = uri;
@@ -122,7 +122,7 @@ impl Proxy {
         self.places.take(idle).await
     }
 
-    /// What another client connects to it with: its address, the sign-in, and our name.
+    /// Its address, the sign-in at it, and our user agent: another client needs them to connect.
     #[cfg(feature = "reqwest")]
     pub(in crate::crawl::http) fn named(&self) -> (&ProxyAddress, Option<(&str, &str)>, &str) {
         (&self.address, self.sign_in.as_ref().map(ProxySignIn::texts), &self.user_agent)
@@ -176,10 +176,10 @@ impl Proxy {
             }
             Ok(Ok(Some(error))) => Err(error),
             Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                Err(self.is_silent("does not answer as a proxy does"))
+                Err(self.unanswered_with("does not answer as a proxy does"))
             }
-            Ok(Err(error)) => Err(self.is_silent("closes the connection").caused(error.into())),
-            Err(_) => Err(self.is_silent("does not answer in time")),
+            Ok(Err(error)) => Err(self.unanswered_with("closes the connection").caused(error.into())),
+            Err(_) => Err(self.unanswered_with("does not answer in time")),
         }
     }
 
@@ -191,7 +191,7 @@ impl Proxy {
             return Ok(match status {
                 200..300 => None,
                 407 => Some(self.wants_sign_in()),
-                // Below 500, the proxy refuses; from 500 on, it does not reach the host.
+                // Below 500, the proxy refuses. From 500 on, it cannot reach the host.
                 status => Some(self.refuses(status < 500, &status.to_string())),
             });
         }
@@ -206,7 +206,7 @@ impl Proxy {
         })
     }
 
-    /// A SOCKS proxy has answered with a reason against the connection (RFC 1928 section 6).
+    /// The error of a SOCKS proxy that has answered with a reason other than success (RFC 1928 section 6).
     pub(in crate::crawl::http) fn refuses_socks5(&self, reply: u8) -> ProxyError {
         self.refuses(is_socks5_refusal(reply), socks5_reason(reply))
     }
@@ -230,7 +230,7 @@ impl Proxy {
         }
     }
 
-    /// It cannot be reached.
+    /// The error of a proxy that cannot be reached.
     pub(in crate::crawl::http) fn unreachable(&self, source: Box<dyn Error + Send + Sync>) -> ProxyError {
         if !is_shortage(&*source) {
             self.health.failed(Instant::now());
@@ -255,8 +255,8 @@ impl Proxy {
         ProxyError::new(fault, format!("the proxy {} answers: {words}", self.address))
     }
 
-    /// There is no valid answer, and whose fault that is depends on the proxy's health.
-    pub(in crate::crawl::http) fn is_silent(&self, words: &str) -> ProxyError {
+    /// The error of a request without a valid answer. The proxy's health decides whose fault that is.
+    pub(in crate::crawl::http) fn unanswered_with(&self, words: &str) -> ProxyError {
         let is_own = self.health.unanswered(Instant::now());
         let fault = if is_own { ProxyFault::Own } else { ProxyFault::Host };
         ProxyError::new(fault, format!("the proxy {} {words}", self.address))

@@ -29,23 +29,23 @@ pub(super) async fn open_tunnel(transport: &mut Transport, authority: &str, head
             match end_of_head(&head) {
                 Some(end) if end <= MAX_HEAD => break end,
                 None if head.len() <= MAX_HEAD => {}
-                _ => return Err(nonsense()),
+                _ => return Err(invalid_answer()),
             }
             if transport.read_buf(&mut head).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         };
-        let status = status_of(&head[..end]).ok_or_else(nonsense)?;
+        let status = status_of(&head[..end]).ok_or_else(invalid_answer)?;
         head.drain(..end);
         match status {
             // The host does not send anything before it gets a request.
             200..300 if head.is_empty() => return Ok(status),
-            200..300 => return Err(nonsense()),
+            200..300 => return Err(invalid_answer()),
             100..200 => {}
             _ => return Ok(status),
         }
     }
-    Err(nonsense())
+    Err(invalid_answer())
 }
 
 /// The position after the empty line.
@@ -97,10 +97,10 @@ pub(super) async fn socks5_greet(transport: &mut Transport, sign_in: Option<&Pro
                 // Some proxies answer with the version of SOCKS instead of the sign-in's.
                 (1 | SOCKS_VERSION, 0) => Ok(SocksAnswer::Granted),
                 (1 | SOCKS_VERSION, _) => Ok(SocksAnswer::SignIn),
-                _ => Err(nonsense()),
+                _ => Err(invalid_answer()),
             }
         }
-        _ => Err(nonsense()),
+        _ => Err(invalid_answer()),
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) async fn socks5_connect(transport: &mut Transport, host: &str, port: 
     send(transport, &request).await?;
     let [version, reply] = read(transport).await?;
     if version != SOCKS_VERSION {
-        return Err(nonsense());
+        return Err(invalid_answer());
     }
     if reply != 0 {
         return Ok(SocksAnswer::Refused(reply));
@@ -144,7 +144,7 @@ pub(super) async fn socks5_connect(transport: &mut Transport, host: &str, port: 
             transport.read_exact(&mut rest).await?;
         }
         4 => _ = read::<18>(transport).await?,
-        _ => return Err(nonsense()),
+        _ => return Err(invalid_answer()),
     }
     Ok(SocksAnswer::Granted)
 }
@@ -160,7 +160,7 @@ async fn read<const LENGTH: usize>(transport: &mut Transport) -> io::Result<[u8;
     Ok(bytes)
 }
 
-fn nonsense() -> io::Error {
+fn invalid_answer() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
