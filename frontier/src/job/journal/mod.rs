@@ -46,15 +46,15 @@
 //!              wire URL  the rest, UTF-8
 //!
 //! kind 2, a page's lease came back:
-//!           0  flags     u8: bit 0 the host has answered, bit 1 it fails, bit 2 the page is done, bit 3 there are receipts,
-//!                        bit 4 there is a yield, bit 5 it counts as a page for its host's budget, bit 6 the response had bytes,
-//!                        bit 7 it was taken back after its deadline
+//!           0  flags     u8: bit 0 the host has answered, bit 1 there is a failure state, bit 2 the page is done, bit 3 there are
+//!                        receipts, bit 4 there is a yield, bit 5 it counts as a page for its host's budget, bit 6 the response had
+//!                        bytes, bit 7 it was taken back after its deadline
 //!           1  priority  u8
 //!           2  attempts  u8
 //!           3  page      u64, the position of its admission
 //!          11  due       u64, when the host may be asked again: microseconds since the Unix epoch
 //!          19  failures  u16, of the host in a row
-//!          21  failing   only if bit 1 is set: u8, bit 0 the host is retired, bit 1 it said when to ask again; u8, the last
+//!          21  state     of failure, only if bit 1 is set: u8, bit 0 it is retired, bit 1 it said when to ask again; u8, the last
 //!                        failure's code; u16, pages in a row that broke; u8, length of the failure's words; the words
 //!              bytes     only if there are any: varint, of the response, for its host's budget
 //!              receipts  only if there are any: u16, bytes of them all; for each output, the length of its name, u8; the name; the
@@ -69,7 +69,7 @@
 //!           2  hops      u8, redirects of robots.txt so far
 //!           3  due       u64, as above
 //!          11  failures  u16, as above
-//!          13  failing   as above
+//!          13  state     as above
 //!              stale at  u64, when robots.txt should be fetched again
 //!              second    u64: for code 4, until when it holds if it cannot be had; for code 3, the delay that the rules ask for,
 //!                        in milliseconds; else 0
@@ -146,7 +146,7 @@
 //! kind 17, the host of a page that is out under a token has answered, and the page is in hand:
 //!           0  flags     u8, bits 0 and 1 as kind 2, bit 2 the answer takes no try from the page
 //!           1  lease     number and slot, as kind 11
-//!              due       u64; failures, u16, and failing, as kind 2
+//!              due       u64; failures, u16; the state of failure, as kind 2
 //!              bytes     a varint, of the response
 //!              host      the rest, UTF-8, as above
 //!

@@ -25,7 +25,7 @@
 //! | 18, moved | about 4 for each URL, and the host | for URLs of a host that get other priorities |
 //! | 19, rescored | about 4 for each URL | for URLs that wait for a time, or are set aside, and get other priorities |
 //!
-//! A failing host takes 5 bytes more, plus the failure's words.
+//! A host with a failure state takes 5 bytes more, plus the failure's words.
 //!
 //! Records name a host by its key and not by a number: after hosts were evicted, a number could mean another host.
 //!
@@ -39,8 +39,8 @@
 
 use super::JournalError;
 use super::record_parts::{
-    HAS_ANSWERED, IS_FAILING, flag, flags_of, read_clock, read_host, read_moved, read_yielded, write_clock, write_host,
-    write_moved, write_yielded,
+    HAS_ANSWERED, HAS_FAILURE, flag, flags_of, read_clock, read_host, read_moved, read_yielded, write_clock,
+    write_host, write_moved, write_yielded,
 };
 use crate::address::Fingerprint;
 use crate::bytes::{Fields, half_checksum, varint};
@@ -276,7 +276,7 @@ fn write_answered(answered: &AnsweredRecord<'_>, to: &mut Vec<u8>) {
 
 fn read_answered<'a>(fields: &mut Fields<'a>) -> Result<AnsweredRecord<'a>, &'static str> {
     let flags = fields.u8()?;
-    if flags & !(HAS_ANSWERED | IS_FAILING | KEEPS_TRIES) != 0 {
+    if flags & !(HAS_ANSWERED | HAS_FAILURE | KEEPS_TRIES) != 0 {
         return Err("unknown flags");
     }
     let (token, status) = (read_token(fields)?, read_clock(flags, fields)?);

@@ -38,8 +38,8 @@ use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, S
 
 /// Flags of a host's status.
 pub(super) const HAS_ANSWERED: u8 = 1 << 0;
-pub(super) const IS_FAILING: u8 = 1 << 1;
-/// Flags of a failing host.
+pub(super) const HAS_FAILURE: u8 = 1 << 1;
+/// Flags of a host's failure state.
 const IS_RETIRED: u8 = 1 << 0;
 const IS_PATIENT: u8 = 1 << 1;
 /// Flags of a record about a host.
@@ -87,7 +87,7 @@ pub(super) fn write_host(record: &HostRecord<'_>, to: &mut Vec<u8>) {
 /// be any bytes, and are parsed when they are needed.
 pub(super) fn read_host<'a>(fields: &mut Fields<'a>) -> Result<HostRecord<'a>, &'static str> {
     let (flags, robots, hops) = (fields.u8()?, fields.u8()?, fields.u8()?);
-    if flags & !(HAS_ANSWERED | IS_FAILING | WAS_ASKED | IS_RETRY) != 0 {
+    if flags & !(HAS_ANSWERED | HAS_FAILURE | WAS_ASKED | IS_RETRY) != 0 {
         return Err("unknown flags");
     }
     let status = read_clock(flags, fields)?;
@@ -124,7 +124,7 @@ pub(super) fn read_moved<'a>(fields: &mut Fields<'a>) -> Result<MovedRecord<'a>,
 
 /// The flags of a host's status, which share a byte with the record's own.
 pub(super) fn flags_of(status: &HostStatus) -> u8 {
-    flag(status.has_answered, HAS_ANSWERED) | flag(status.ill.is_some(), IS_FAILING)
+    flag(status.has_answered, HAS_ANSWERED) | flag(status.ill.is_some(), HAS_FAILURE)
 }
 
 /// Appends a host's status without its flags: its clock, its failures and its failure state. A healthy host takes 10 bytes.
@@ -144,12 +144,12 @@ pub(super) fn write_clock(status: &HostStatus, to: &mut Vec<u8>) {
 /// Reads a status. `flags` are those of the whole record.
 pub(super) fn read_clock(flags: u8, fields: &mut Fields<'_>) -> Result<HostStatus, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
-    let ill = (flags & IS_FAILING != 0).then(|| read_failing(fields)).transpose()?.map(Box::new);
+    let ill = (flags & HAS_FAILURE != 0).then(|| read_failure_state(fields)).transpose()?.map(Box::new);
     Ok(HostStatus { due, failures, has_answered: flags & HAS_ANSWERED != 0, ill, ..HostStatus::default() })
 }
 
 /// Reads a host's failure state.
-fn read_failing(fields: &mut Fields<'_>) -> Result<FailureState, &'static str> {
+fn read_failure_state(fields: &mut Fields<'_>) -> Result<FailureState, &'static str> {
     let flags = fields.u8()?;
     let failure = Failure::of_code(fields.u8()?).ok_or("an unknown failure")?;
     let broken = fields.u16()?;
