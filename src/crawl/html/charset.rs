@@ -45,7 +45,7 @@ impl EncodingSource {
 }
 
 /// A body and its encoding. A declaration in the body may still change the encoding (HTML standard, "confidence").
-pub(super) struct Coding<'a> {
+pub(super) struct PageEncoding<'a> {
     body: &'a [u8],
     encoding: &'static Encoding,
     source: EncodingSource,
@@ -54,7 +54,7 @@ pub(super) struct Coding<'a> {
     utf8: Option<&'a str>,
 }
 
-impl<'a> Coding<'a> {
+impl<'a> PageEncoding<'a> {
     /// Finds the encoding in the order of the HTML standard: byte order mark, header, declarations in the first bytes, and the bytes
     /// themselves.
     pub(super) fn find(body: &'a [u8], content_type: Option<&str>) -> Self {

@@ -19,7 +19,7 @@ mod tree;
 mod words;
 
 use super::ParseOptions;
-use charset::Coding;
+use charset::PageEncoding;
 use harvest::Harvest;
 use stream::End;
 
@@ -38,13 +38,13 @@ pub(super) use words::{KnownWords, words};
 /// Time is linear in the body's length, whatever the body contains. Memory is the decoded text if the body is not UTF-8, and the links. The
 /// stack does not grow with the page. `benches/parse.rs` has the cost of an ordinary page and of the worst.
 pub fn parse(body: &[u8], content_type: Option<&str>, options: &ParseOptions) -> Page {
-    let mut coding = Coding::find(body, content_type);
+    let mut encoding = PageEncoding::find(body, content_type);
     loop {
-        let text = coding.text();
+        let text = encoding.text();
         let mut harvest = Harvest::new(options);
         // This loop runs at most twice: a page turns out to be in another encoding at most once.
-        if stream::read(&text, &mut harvest, |label| coding.declare(label)) == End::Whole {
-            return harvest.into_page(coding.name(), coding.source());
+        if stream::read(&text, &mut harvest, |label| encoding.declare(label)) == End::Whole {
+            return harvest.into_page(encoding.name(), encoding.source());
         }
     }
 }

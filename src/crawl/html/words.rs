@@ -112,10 +112,10 @@ impl Words {
         if self.day > 0 {
             self.end_days();
         }
-        match known.tell(hash) {
-            KnownWord::Blank => return,
-            KnownWord::Date => self.hashes.push(DATE),
-            KnownWord::Other => self.hashes.push(hash),
+        match known.kind_of(hash) {
+            WordKind::Blank => return,
+            WordKind::Date => self.hashes.push(DATE),
+            WordKind::Other => self.hashes.push(hash),
         }
         self.count += 1;
     }
@@ -125,7 +125,7 @@ impl Words {
         if day != self.day + 1 && (day != 1 || self.day < 28) {
             self.end_days();
         }
-        if known.tell(hash) == KnownWord::Blank {
+        if known.kind_of(hash) == WordKind::Blank {
             return self.end_days();
         }
         self.days += usize::from(day > 0);
@@ -371,7 +371,7 @@ pub(in crate::crawl) struct KnownWords {
 
 /// The kind of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KnownWord {
+pub(super) enum WordKind {
     /// It is ignored: a part of the host's name, or an empty cell.
     Blank,
     /// The name of a month or weekday.
@@ -397,19 +397,19 @@ impl KnownWords {
 
     /// The kind of a word, from its hash as a word that is not a number.
     #[inline]
-    pub(super) fn tell(&self, hash: u32) -> KnownWord {
+    pub(super) fn kind_of(&self, hash: u32) -> WordKind {
         let (word, bit) = place(hash);
-        if self.bits[word] & bit == 0 { KnownWord::Other } else { self.look_up(hash) }
+        if self.bits[word] & bit == 0 { WordKind::Other } else { self.look_up(hash) }
     }
 
     #[cold]
-    fn look_up(&self, hash: u32) -> KnownWord {
+    fn look_up(&self, hash: u32) -> WordKind {
         if self.own[..self.count].contains(&hash) || is_blank(hash) {
-            KnownWord::Blank
+            WordKind::Blank
         } else if is_date(hash) {
-            KnownWord::Date
+            WordKind::Date
         } else {
-            KnownWord::Other
+            WordKind::Other
         }
     }
 

@@ -275,22 +275,22 @@ fn failed(error: &io::Error) -> ResolveError {
     }
     match shortage() {
         Some(shortage) => ResolveError::Local(shortage.to_string().into()),
-        None if is_firm(&error.to_string()) => ResolveError::NoSuchName(error.to_string().into()),
+        None if is_no_such_name(&error.to_string()) => ResolveError::NoSuchName(error.to_string().into()),
         None => ResolveError::Failed(error.to_string().into()),
     }
 }
 
-/// Whether the system's resolver says that a name does not exist, rather than that it could not find out. It has error codes for that
-/// (`EAI_NONAME`, `EAI_NODATA`), but the standard library keeps only their messages: these are the ones of glibc, musl, BSD and macOS.
-fn is_firm(words: &str) -> bool {
-    const FIRM: [&str; 5] = [
+/// Whether the resolver's message says that a name does not exist, rather than that the lookup failed. The resolver has error codes for
+/// that (`EAI_NONAME`, `EAI_NODATA`), but the standard library keeps only their messages: these are the ones of glibc, musl, BSD and macOS.
+fn is_no_such_name(words: &str) -> bool {
+    const MESSAGES: [&str; 5] = [
         "Name or service not known",
         "No address associated with hostname",
         "Name does not resolve",
         "Name has no usable address",
         "nodename nor servname provided, or not known",
     ];
-    FIRM.iter().any(|firm| words.contains(firm))
+    MESSAGES.iter().any(|message| words.contains(message))
 }
 
 /// Connects to names: tries one address after another, with IPv4 and IPv6 in parallel (RFC 8305). Cheap to clone.

@@ -36,7 +36,7 @@ use super::harvest::{Element, ElementKind, Harvest};
 use super::tree::boundary;
 use marks::Marks;
 use name::{Name, may_count};
-use structure::{Foreign, Kind, Outline, Space};
+use structure::{Foreign, Kind, Namespace, Outline};
 use tag::{AttributeName, Attributes, Context, decode};
 use text::anchor_text;
 
@@ -278,8 +278,8 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
                 self.add(name, false);
                 return self.raw_text("iframe").ok_or(End::Whole);
             }
-            Name::MATH if !self_closing => self.open(name, Space::Math),
-            Name::SVG if !self_closing => self.open(name, Space::Svg),
+            Name::MATH if !self_closing => self.open(name, Namespace::Math),
+            Name::SVG if !self_closing => self.open(name, Namespace::Svg),
             Name::NOEMBED => return self.raw_text("noembed").ok_or(End::Whole),
             Name::NOFRAMES => return self.raw_text("noframes").ok_or(End::Whole),
             Name::PLAINTEXT => return Err(End::Whole),
@@ -299,8 +299,8 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         Ok(())
     }
 
-    fn open(&mut self, name: Name, space: Space) {
-        if self.foreign.open(name, space) == Kind::Unclear {
+    fn open(&mut self, name: Name, namespace: Namespace) {
+        if self.foreign.open(name, namespace) == Kind::Unclear {
             self.harvest.add_ambiguity();
         }
     }

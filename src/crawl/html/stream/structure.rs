@@ -4,61 +4,61 @@
 use super::name::Name;
 use super::tag::is_space;
 
-/// The part of the page that is being read.
+/// The insertion mode of the HTML standard's tree construction, as far as it decides which tags count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-enum Phase {
+enum InsertionMode {
     BeforeHead,
     InHead,
-    InNoscript,
+    InHeadNoscript,
     AfterHead,
-    Body,
+    InBody,
     /// The number of open `<frameset>`s.
-    Frameset(u32),
+    InFrameset(u32),
     AfterFrameset,
 }
 
 /// Decides by the tags so far which tags count: with a `<frameset>`, only frames count; without one, no frame does.
 #[derive(Debug)]
 pub(super) struct Outline {
-    phase: Phase,
-    /// Whether a `<frameset>` may still replace the body: nothing in it so far forbids that.
-    may_have_frames: bool,
+    mode: InsertionMode,
+    /// The standard's frameset-ok flag: whether a `<frameset>` may still replace the body.
+    frameset_ok: bool,
     /// The number of open templates: their contents say nothing about the page.
     templates: u32,
 }
 
 impl Outline {
     pub(super) fn new() -> Self {
-        Self { phase: Phase::BeforeHead, may_have_frames: true, templates: 0 }
+        Self { mode: InsertionMode::BeforeHead, frameset_ok: true, templates: 0 }
     }
 
     /// Whether the tags that count can no longer change.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
-        self.phase == Phase::Body && !self.may_have_frames
+        self.mode == InsertionMode::InBody && !self.frameset_ok
     }
 
     /// Whether text can change the state.
     pub(super) fn hears_text(&self) -> bool {
-        self.may_have_frames && !self.has_frames() || self.phase < Phase::Body && self.templates == 0
+        self.frameset_ok && !self.has_frames() || self.mode < InsertionMode::InBody && self.templates == 0
     }
 
     /// Whether the page consists of frames.
     pub(super) fn has_frames(&self) -> bool {
-        matches!(self.phase, Phase::Frameset(_) | Phase::AfterFrameset)
+        matches!(self.mode, InsertionMode::InFrameset(_) | InsertionMode::AfterFrameset)
     }
 
     pub(super) fn is_in_template(&self) -> bool {
         self.templates > 0
     }
 
-    /// Takes text whose references are already decoded.
+    /// Takes text whose character references are already decoded.
     pub(super) fn text(&mut self, text: &str) {
         let has_ink = text.bytes().any(|byte| !is_space(byte) && byte != b'\0');
-        if self.templates == 0 && self.phase < Phase::Body && (has_ink || text.contains('\0')) {
-            self.phase = Phase::Body;
+        if self.templates == 0 && self.mode < InsertionMode::InBody && (has_ink || text.contains('\0')) {
+            self.mode = InsertionMode::InBody;
         }
-        self.may_have_frames &= !has_ink;
+        self.frameset_ok &= !has_ink;
     }
 
     /// Takes a start tag of HTML, and returns whether it counts. `is_hidden` says that an `<input>` is invisible.
@@ -70,58 +70,61 @@ impl Outline {
         if name == Name::TEMPLATE {
             self.templates += 1;
         }
-        if name == Name::TEMPLATE || self.phase == Phase::Body && forbids_frames(name, is_hidden) {
-            self.may_have_frames = false;
+        if name == Name::TEMPLATE || self.mode == InsertionMode::InBody && forbids_frames(name, is_hidden) {
+            self.frameset_ok = false;
         }
         true
     }
 
     fn advance(&mut self, name: Name) -> bool {
         loop {
-            self.phase = match (self.phase, name) {
-                (Phase::Frameset(depth), Name::FRAMESET) => {
-                    self.phase = Phase::Frameset(depth + 1);
+            self.mode = match (self.mode, name) {
+                (InsertionMode::InFrameset(depth), Name::FRAMESET) => {
+                    self.mode = InsertionMode::InFrameset(depth + 1);
                     return true;
                 }
-                (Phase::Frameset(_), _) => return matches!(name, Name::FRAME | Name::NOFRAMES),
-                (Phase::AfterFrameset, _) => return name == Name::NOFRAMES,
+                (InsertionMode::InFrameset(_), _) => return matches!(name, Name::FRAME | Name::NOFRAMES),
+                (InsertionMode::AfterFrameset, _) => return name == Name::NOFRAMES,
                 (_, Name::HTML) => return true,
-                (Phase::BeforeHead, Name::HEAD) => {
-                    self.phase = Phase::InHead;
+                (InsertionMode::BeforeHead, Name::HEAD) => {
+                    self.mode = InsertionMode::InHead;
                     return true;
                 }
-                (Phase::InHead | Phase::InNoscript | Phase::AfterHead, Name::HEAD)
-                | (Phase::InNoscript, Name::NOSCRIPT) => return false,
-                (Phase::InHead, Name::NOSCRIPT) => {
-                    self.phase = Phase::InNoscript;
+                (InsertionMode::InHead | InsertionMode::InHeadNoscript | InsertionMode::AfterHead, Name::HEAD)
+                | (InsertionMode::InHeadNoscript, Name::NOSCRIPT) => return false,
+                (InsertionMode::InHead, Name::NOSCRIPT) => {
+                    self.mode = InsertionMode::InHeadNoscript;
                     return true;
                 }
                 (
-                    Phase::InHead | Phase::InNoscript | Phase::AfterHead,
+                    InsertionMode::InHead | InsertionMode::InHeadNoscript | InsertionMode::AfterHead,
                     Name::BASEFONT | Name::BGSOUND | Name::LINK | Name::META | Name::NOFRAMES | Name::STYLE,
                 )
-                | (Phase::InHead | Phase::AfterHead, Name::BASE | Name::SCRIPT | Name::TEMPLATE | Name::TITLE) => {
+                | (
+                    InsertionMode::InHead | InsertionMode::AfterHead,
+                    Name::BASE | Name::SCRIPT | Name::TEMPLATE | Name::TITLE,
+                ) => {
                     return true;
                 }
-                (Phase::BeforeHead | Phase::InNoscript, _) => Phase::InHead,
-                (Phase::InHead, _) => Phase::AfterHead,
-                (Phase::AfterHead, Name::BODY) => {
-                    self.phase = Phase::Body;
-                    self.may_have_frames = false;
+                (InsertionMode::BeforeHead | InsertionMode::InHeadNoscript, _) => InsertionMode::InHead,
+                (InsertionMode::InHead, _) => InsertionMode::AfterHead,
+                (InsertionMode::AfterHead, Name::BODY) => {
+                    self.mode = InsertionMode::InBody;
+                    self.frameset_ok = false;
                     return true;
                 }
-                (Phase::AfterHead, Name::FRAMESET) => {
-                    self.phase = Phase::Frameset(1);
+                (InsertionMode::AfterHead, Name::FRAMESET) => {
+                    self.mode = InsertionMode::InFrameset(1);
                     return true;
                 }
-                (Phase::AfterHead, _) => Phase::Body,
-                (Phase::Body, Name::FRAMESET) => {
-                    if self.may_have_frames {
-                        self.phase = Phase::Frameset(1);
+                (InsertionMode::AfterHead, _) => InsertionMode::InBody,
+                (InsertionMode::InBody, Name::FRAMESET) => {
+                    if self.frameset_ok {
+                        self.mode = InsertionMode::InFrameset(1);
                     }
-                    return self.may_have_frames;
+                    return self.frameset_ok;
                 }
-                (Phase::Body, _) => return name != Name::FRAME,
+                (InsertionMode::InBody, _) => return name != Name::FRAME,
             };
         }
     }
@@ -133,16 +136,18 @@ impl Outline {
             return;
         }
         loop {
-            self.phase = match (self.phase, name) {
-                (Phase::Frameset(1), Name::FRAMESET) => return self.phase = Phase::AfterFrameset,
-                (Phase::Frameset(depth), Name::FRAMESET) => return self.phase = Phase::Frameset(depth - 1),
-                (Phase::InHead, Name::HEAD) => return self.phase = Phase::AfterHead,
-                (Phase::InNoscript, Name::NOSCRIPT) => return self.phase = Phase::InHead,
-                (Phase::BeforeHead, Name::HEAD | Name::BODY | Name::HTML | Name::BR)
-                | (Phase::InNoscript, Name::BR) => Phase::InHead,
-                (Phase::InHead, Name::BODY | Name::HTML | Name::BR) => Phase::AfterHead,
-                (Phase::AfterHead, Name::BODY | Name::HTML | Name::BR) => Phase::Body,
-                (Phase::Body, Name::BR) => return self.may_have_frames = false,
+            self.mode = match (self.mode, name) {
+                (InsertionMode::InFrameset(1), Name::FRAMESET) => return self.mode = InsertionMode::AfterFrameset,
+                (InsertionMode::InFrameset(depth), Name::FRAMESET) => {
+                    return self.mode = InsertionMode::InFrameset(depth - 1);
+                }
+                (InsertionMode::InHead, Name::HEAD) => return self.mode = InsertionMode::AfterHead,
+                (InsertionMode::InHeadNoscript, Name::NOSCRIPT) => return self.mode = InsertionMode::InHead,
+                (InsertionMode::BeforeHead, Name::HEAD | Name::BODY | Name::HTML | Name::BR)
+                | (InsertionMode::InHeadNoscript, Name::BR) => InsertionMode::InHead,
+                (InsertionMode::InHead, Name::BODY | Name::HTML | Name::BR) => InsertionMode::AfterHead,
+                (InsertionMode::AfterHead, Name::BODY | Name::HTML | Name::BR) => InsertionMode::InBody,
+                (InsertionMode::InBody, Name::BR) => return self.frameset_ok = false,
                 _ => return,
             };
         }
@@ -194,8 +199,9 @@ pub(super) enum Kind {
     Unclear,
 }
 
+/// The namespace of a foreign element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Space {
+pub(super) enum Namespace {
     Math,
     Svg,
 }
@@ -203,7 +209,7 @@ pub(super) enum Space {
 #[derive(Debug)]
 struct Element {
     name: Name,
-    space: Space,
+    namespace: Namespace,
 }
 
 /// The open elements of foreign content. HTML elements inside them are not recorded: a tag that may close one is [unclear](Kind::Unclear).
@@ -225,7 +231,7 @@ impl Foreign {
     /// HTML.
     pub(super) fn start(&mut self, name: Name, self_closing: bool, is_marked: bool) -> Kind {
         let Some(top) = self.0.last() else { return Kind::Html };
-        let space = top.space;
+        let namespace = top.namespace;
         if top.holds_html(name) {
             return kind_within(name);
         }
@@ -234,18 +240,18 @@ impl Foreign {
             return if self.is_empty() { Kind::Html } else { kind_within(name) };
         }
         match name {
-            Name::ANNOTATION_XML if space == Space::Math && is_marked => Kind::Unclear,
+            Name::ANNOTATION_XML if namespace == Namespace::Math && is_marked => Kind::Unclear,
             _ if self_closing => Kind::Foreign,
-            _ => self.open(name, space),
+            _ => self.open(name, namespace),
         }
     }
 
     /// Opens an element.
-    pub(super) fn open(&mut self, name: Name, space: Space) -> Kind {
+    pub(super) fn open(&mut self, name: Name, namespace: Namespace) -> Kind {
         if self.0.len() == MAX_DEPTH {
             return Kind::Unclear;
         }
-        self.0.push(Element { name, space });
+        self.0.push(Element { name, namespace });
         Kind::Foreign
     }
 
@@ -273,18 +279,18 @@ impl Foreign {
 
 impl Element {
     fn is_integration_point(&self) -> bool {
-        match self.space {
-            Space::Math => matches!(self.name, Name::MI | Name::MO | Name::MN | Name::MS | Name::MTEXT),
-            Space::Svg => matches!(self.name, Name::FOREIGN_OBJECT | Name::DESC | Name::TITLE),
+        match self.namespace {
+            Namespace::Math => matches!(self.name, Name::MI | Name::MO | Name::MN | Name::MS | Name::MTEXT),
+            Namespace::Svg => matches!(self.name, Name::FOREIGN_OBJECT | Name::DESC | Name::TITLE),
         }
     }
 
     /// Whether a start tag with this name is HTML inside the element.
     fn holds_html(&self, name: Name) -> bool {
-        match self.space {
-            Space::Math if self.name == Name::ANNOTATION_XML => name == Name::SVG,
-            Space::Math => self.is_integration_point() && !matches!(name, Name::MALIGNMARK | Name::MGLYPH),
-            Space::Svg => self.is_integration_point(),
+        match self.namespace {
+            Namespace::Math if self.name == Name::ANNOTATION_XML => name == Name::SVG,
+            Namespace::Math => self.is_integration_point() && !matches!(name, Name::MALIGNMARK | Name::MGLYPH),
+            Namespace::Svg => self.is_integration_point(),
         }
     }
 }
