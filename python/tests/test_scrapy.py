@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import signal
 import sys
@@ -44,21 +45,29 @@ def test_a_crawl_ends_and_a_finished_job_does_nothing(serve: Callable[..., Web],
         assert frontier.statistics().completed == 60 and len(frontier) == 0
 
 
+# Kills of a crawl, and crawls of each kind: for a night, `SCRAPY_KILLS=10 SCRAPY_CRAWLS=9`.
+KILLS, CRAWLS = (int(os.environ.get(name, default)) for name, default in [("SCRAPY_KILLS", "5"), ("SCRAPY_CRAWLS", "1")])
+
+
+@pytest.mark.parametrize("number", range(CRAWLS))
 @pytest.mark.parametrize("reactor", REACTORS)
 @pytest.mark.parametrize("spider", ["Tree", "Mixed"])
-def test_kill_9_loses_no_page(spider: str, reactor: str, serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+def test_kill_9_loses_no_page(
+    spider: str, reactor: str, number: int, serve: Callable[..., Web], tmp_path: pathlib.Path
+) -> None:
     if reactor == "none" and VERSION < (2, 15):
         pytest.skip("Scrapy before 2.15 needs a reactor")
-    pages = 400
+    pages = 80 * KILLS
     web = serve(tree(pages, 10), 10, latency=0.005)
     crawl = Crawl(tmp_path, web, DOWNLOAD_DELAY=0.03, CONCURRENT_REQUESTS=8, **REACTORS[reactor])
-    kills = crawl.run_with_kills(spider, 5, seed=len(spider + reactor))
+    kills = crawl.run_with_kills(spider, KILLS, seed=len(spider + reactor) + 100 * number)
     assert kills > 0
     assert "finished" in crawl.log, crawl.log
     visits = Counter(crawl.done())
     assert set(visits) == {str(page) for page in range(pages)}
     # A request in memory keeps its page out, so that page and what it has done since may come again; else only what was in flight.
     again = sum(visits.values()) - pages
+    print(f"{spider}, {reactor}, {scrapy.__version__}: {kills} kills, {pages} pages, {again} again, {min(web.gaps()):.4f} s")
     assert again <= kills * (8 if spider == "Tree" else 80)
     assert min(web.gaps()) >= 0.03, "no host is asked sooner than its rest"
 
@@ -281,11 +290,20 @@ def test_cookies_are_kept_if_asked(serve: Callable[..., Web], tmp_path: pathlib.
     assert crawl.done() == ["in welcome", "page "]
 
 
-def test_what_cannot_work_is_refused_by_name(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
-    crawl = Crawl(tmp_path, serve(all_ok, 1), AUTOTHROTTLE_ENABLED=True)
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"AUTOTHROTTLE_ENABLED": True}, "AUTOTHROTTLE_ENABLED moves the delays of Scrapy's own slots"),
+        ({"SCHEDULER": "scrapy.core.scheduler.Scheduler"}, "SCHEDULER is set to scrapy.core.scheduler.Scheduler"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(
+    settings: dict[str, Any], words: str, serve: Callable[..., Web], tmp_path: pathlib.Path
+) -> None:
+    crawl = Crawl(tmp_path, serve(all_ok, 1), **settings)
     process = crawl.start("Tree")
     _, log = process.communicate(timeout=60)
-    assert "AUTOTHROTTLE_ENABLED moves the delays of Scrapy's own slots" in log and crawl.done() == []
+    assert words in log and crawl.done() == []
 
 
 def test_a_request_goes_to_disk_and_back() -> None:

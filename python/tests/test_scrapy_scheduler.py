@@ -1,9 +1,7 @@
-"""Scrapy's own tests of its scheduler, on ours: from its `tests/test_scheduler.py` and `tests/test_scheduler_base.py` (2.19.0).
+"""The scheduler under an engine that does nothing: what Scrapy's own tests ask of a scheduler, and what is ours alone.
 
-Those of the rest do not apply: `TestMigration` and `TestIncompatibility` are about the formats of Scrapy's queues, the tests of
-`DownloaderAwarePriorityQueue` about a queue class that ours has no place for (each host has its turn here anyway), and
-`test_scheduler_without_crawler` about an argument that Scrapy deprecates. The tests of `RFPDupeFilter` are about its file and its methods;
-that requests are filtered by the fingerprinter of the settings is tested here.
+`scrapys_own_tests.py` runs those of Scrapy themselves, and names the ones that do not apply. The tests of `RFPDupeFilter` are about its file
+and its methods; that requests are filtered by the fingerprinter of the settings is tested here.
 """
 
 from __future__ import annotations

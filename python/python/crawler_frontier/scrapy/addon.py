@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotSupported
+from scrapy.utils.misc import load_object
 
 from .middlewares import GivenUpMiddleware, OutcomeMiddleware, PageMiddleware
 from .scheduler import Scheduler
@@ -20,7 +21,7 @@ class Addon:
     """Puts the frontier in the place of Scrapy's scheduler and duplicates filter: ``ADDONS = {"crawler_frontier.scrapy.Addon": 100}``.
 
     Raises:
-        NotSupported: With ``AUTOTHROTTLE_ENABLED``, which moves a clock that is not Scrapy's any more.
+        NotSupported: With ``AUTOTHROTTLE_ENABLED``, which moves a clock that is not Scrapy's any more, or with a ``SCHEDULER`` of your own.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -31,6 +32,8 @@ class Addon:
                 "set FRONTIER_OPTIONS = {'adaptive_share': 0.5} instead, by which a host rests for as long as it took to answer"
             )
         settings.set("SCHEDULER", Scheduler, "addon")
+        if (other := settings["SCHEDULER"]) is not Scheduler and load_object(other) is not Scheduler:
+            raise NotSupported(f"SCHEDULER is set to {other}, and this add-on has a scheduler of its own: set one of both")
         _put(settings, "SPIDER_MIDDLEWARES", PageMiddleware, FIRST)
         _put(settings, "DOWNLOADER_MIDDLEWARES", GivenUpMiddleware, FIRST)
         _put(settings, "DOWNLOADER_MIDDLEWARES", OutcomeMiddleware, LAST)

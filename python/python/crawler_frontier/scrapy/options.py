@@ -1,4 +1,4 @@
-"""Scrapy's settings as options of the frontier."""
+"""Scrapy's settings, as the frontier has them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.misc import build_from_crawler, load_object
+
 from .._errors import OptionError
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
@@ -72,6 +75,15 @@ def options_of(settings: BaseSettings, spider: Spider) -> dict[str, Any]:
         "hosts": hosts,
         "groups": groups,
     }
+
+
+def fingerprinter_of(crawler: Crawler) -> Any:
+    """The crawler's fingerprinter, or one like it before the crawler has one."""
+    try:
+        found = crawler.request_fingerprinter
+    except RuntimeError:
+        found = None
+    return found or build_from_crawler(load_object(crawler.settings["REQUEST_FINGERPRINTER_CLASS"]), crawler)
 
 
 def queue_of(slot: object) -> str:

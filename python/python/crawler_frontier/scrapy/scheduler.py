@@ -40,7 +40,7 @@ from .._native import Fetch, Frontier, GiveUp, Link, Wait
 from .downloads import retry_after, timer_of_loop
 from .keeping import Cookies, Keeper
 from .memory import IN_MEMORY, Memory
-from .options import options_of, queue_of
+from .options import fingerprinter_of, options_of, queue_of
 from .pages import HELD_OF_QUEUE, Held, Page, most_held
 from .payload import Unserializable, dump, load
 
@@ -83,7 +83,7 @@ class Scheduler(BaseScheduler):
         self.settings = crawler.settings
         assert crawler.stats is not None
         self.stats = crawler.stats
-        self._fingerprinter = crawler.request_fingerprinter
+        self._fingerprinter: Any = None
         self._jobdir: Path | None = Path(self.settings["JOBDIR"]) if self.settings["JOBDIR"] else None
         self._frontier: Frontier | None = None
         #: What the engine works on.
@@ -244,9 +244,7 @@ class Scheduler(BaseScheduler):
         try:
             payload = _PICKLED + dump(request, self.spider)
         except Unserializable as error:
-            self._say(
-                "unserializable", "A request cannot be written to disk, and stays in memory: %s: %s", request, error
-            )
+            self._say("unserializable", "Unable to serialize request: %s stays in memory: %s", request, error)
             self.stats.inc_value("scheduler/unserializable")
             payload = b""
         if identity is not None and identity in self._memory_seen:
@@ -323,8 +321,9 @@ class Scheduler(BaseScheduler):
         """What stands for a request in the seen test; `None` if that is not asked."""
         if request.dont_filter and not is_start:
             return None
-        assert self._fingerprinter is not None
-        fingerprint = self._fingerprinter.fingerprint(request)
+        if self._fingerprinter is None:
+            self._fingerprinter = fingerprinter_of(self.crawler)
+        fingerprint: bytes = self._fingerprinter.fingerprint(request)
         if not 0 < len(fingerprint) <= 64:
             fingerprint = hashlib.blake2b(fingerprint, digest_size=32).digest()
         if not request.dont_filter:
