@@ -243,6 +243,17 @@ def test_a_host_that_is_not_to_be_had_is_given_up_and_asked_in_the_next_run(
     assert given_up <= set(crawl.done()[-len(given_up) :])
 
 
+def test_a_page_that_is_too_large_is_no_failure_of_its_host(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
+    def pages(host: str, path: str) -> Reply:
+        return 200, {}, b"0:1 0:2 0:3" if path == "/p/0" else b" " * (20_000 if path == "/p/2" else 1)
+
+    web = serve(pages, 1)
+    crawl = Crawl(tmp_path, web, DOWNLOAD_MAXSIZE=10_000, FRONTIER_OPTIONS={"backoff": "5s"})
+    crawl.run("Tree")
+    assert len(crawl.done()) == 4 and [line[-1] for line in crawl.failed()] == ["2"]
+    assert max(web.gaps()) < 4, "the host does not rest"
+
+
 def test_dont_filter_is_as_scrapy_means_it(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
     web = serve(all_ok, 1)
     crawl = Crawl(tmp_path, web)

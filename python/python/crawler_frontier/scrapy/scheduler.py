@@ -480,8 +480,10 @@ class Scheduler(BaseScheduler):
         """Called by a downloader middleware: a download ended without a response."""
         page = self._out.get(request)
         if page is not None and not page.answered and page.given_up is None:
-            self.stats.inc_value(f"frontier/failed/{type(error).__name__}")
-            self._answered(page, 503)
+            name = type(error).__name__
+            self.stats.inc_value(f"frontier/failed/{name}")
+            # A page that is cut off, since it is too large, is not its host's failure.
+            self._answered(page, 200 if "Cancelled" in name else 503)
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
         page = self._out.get(request)
