@@ -7,6 +7,8 @@ import gc
 import json
 import pathlib
 import random
+import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -28,7 +30,7 @@ from crawlee.storages import Dataset, KeyValueStore, RequestQueue
 from crawler_frontier import Frontier, JobLockedError, Link
 from crawler_frontier.crawlee import FrontierStorageClient
 from crawler_frontier.crawlee import store as store_module
-from crawler_frontier.crawlee.handled import digest
+from crawler_frontier.crawlee.handled import Handled, digest
 from crawler_frontier.crawlee.payload import dump, load
 from simulated_web import Web, tree
 
@@ -472,6 +474,28 @@ def test_a_torn_end_of_the_handled_files_is_mended(storage: Storage) -> None:
     run(test(keys))
     storage.reopens()
     run(again())
+
+
+def test_a_disk_without_room_leaves_no_half_of_a_handled_request(tmp_path: pathlib.Path) -> None:
+    handled = Handled(tmp_path)
+    handled.add(digest("a"), b'{"unique_key":"a",}')
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        # The line would fit in half.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30, hard))
+        with pytest.raises(OSError):
+            handled.add(digest("b"), b'{"unique_key":"b",}')
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert len(handled) == 1 and handled.find("b") is None
+    handled.add(digest("c"), b'{"unique_key":"c",}')
+    assert handled.find("c") == b'{"unique_key":"c",}'
+    handled.close()
+    again = Handled(tmp_path)
+    assert len(again) == 2 and digest("c") in again and digest("b") not in again
+    again.close()
 
 
 def test_a_kill_between_two_writes_repeats_no_request(storage: Storage) -> None:

@@ -7,6 +7,7 @@ frontier is told that it is done. So a kill in between only leaves it queued, an
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import mmap
 import os
@@ -61,9 +62,13 @@ class Handled:
         return key in self._seen
 
     def add(self, key: bytes, line: bytes) -> None:
-        """Notes that a request was handled. It outlives a kill once this returns."""
-        os.write(self._lines, line + b"\n")
-        os.write(self._keys, key)
+        """Notes that a request was handled. It outlives a kill once this returns.
+
+        Raises:
+            OSError: If the disk has no room. Nothing has changed then.
+        """
+        _append(self._lines, line + b"\n")
+        _append(self._keys, key)
         self._count += self._seen.add(key)
 
     def find(self, unique_key: str) -> bytes | None:
@@ -89,6 +94,17 @@ class Handled:
         """Lets the files go."""
         os.close(self._lines)
         os.close(self._keys)
+
+
+def _append(file: int, data: bytes) -> None:
+    """Writes all of it, or nothing: what came after half a digest would be read as others."""
+    end = os.fstat(file).st_size
+    try:
+        if os.write(file, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        os.ftruncate(file, end)
+        raise
 
 
 def _appended(path: Path) -> int:
