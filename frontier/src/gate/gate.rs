@@ -40,6 +40,17 @@ pub struct Gate {
     held: AtomicU64,
 }
 
+/// How a URL that the gate does not test goes into the seen set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Insertion {
+    /// Not at all.
+    None,
+    /// As one that is shown, whatever the answer.
+    Shown,
+    /// As one that was new when it was shown.
+    Admitted,
+}
+
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (admitted, refused) = (self.admitted(), self.refusals().total());
@@ -307,22 +318,24 @@ impl Gate {
         self.scope.open(scope, roots);
     }
 
-    /// Admits a URL without the seen test, since the journal has it, or it is requested again. `insert` and `count` say whether to add its
-    /// identity, or else its key, to the seen set, and itself to the counts: a checkpoint's may have it already.
+    /// Admits a URL without the seen test, since the journal has it, or it is requested again. `insert` says how to add its identity, or else
+    /// its key, to the seen set, and `count` whether to add itself to the counts: a checkpoint's may have it already.
     pub(crate) fn remember(
         &self,
         url: &CanonicalUrl,
         identity: Option<Identity<'_>>,
         (via, depth): (Via, u32),
-        insert: bool,
+        insert: Insertion,
         count: bool,
     ) {
         if via.widens_scope(depth) {
             self.budgets.add_original(url.origin());
             self.forget_narrower(self.scope.widen_by(url));
         }
-        if insert {
-            self.seen.insert(fingerprint(url, identity, self.key));
+        match insert {
+            Insertion::None => {}
+            Insertion::Shown => _ = self.seen.insert(fingerprint(url, identity, self.key)),
+            Insertion::Admitted => self.seen.insert_again(fingerprint(url, identity, self.key)),
         }
         self.admitted.fetch_add(count.into(), Ordering::Relaxed);
     }

@@ -88,6 +88,7 @@ pub use admission::{Admission, Admitted, Found, Position, SeenTest, Via};
 pub use blocklist::Blocklist;
 pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 pub use gate::Gate;
+pub(crate) use gate::Insertion;
 pub use links::{LinkUrl, Links};
 pub use metadata::{MetadataError, MetadataLimits};
 pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use super::groups::{Busy, Groups};
 use super::growth::Growth;
 use super::layouts::window::{Removal, Sighting};
-use super::options::{SeenError, SeenOptions};
+use super::options::{Layout, SeenError, SeenOptions};
 use super::probes::shard;
 use super::recent::Recent;
 use super::shard::Shard;
@@ -90,6 +90,19 @@ impl SeenSet {
         let sighting = shard.insert(fingerprint);
         self.note(&shard);
         sighting
+    }
+
+    /// Remembers a fingerprint that a journal has as admitted. A counting set counts it as new whatever its counters say: it was new then, and
+    /// URLs may be journaled in another order than they were shown in. In the other layouts this is [`insert`](Self::insert), since a
+    /// checkpoint may have it already.
+    pub(crate) fn insert_again(&self, fingerprint: Fingerprint) {
+        if self.options().layout != Layout::Counting {
+            self.insert(fingerprint);
+            return;
+        }
+        let mut shard = self.lock(shard(fingerprint, self.shard_bits));
+        shard.insert_again(fingerprint);
+        self.note(&shard);
     }
 
     /// As [`insert`](Self::insert), but it never waits: `None` if another thread has the shard's lock. Then nothing has changed.

@@ -72,6 +72,23 @@ impl Shard {
         self.answer(self.probes(fingerprint))
     }
 
+    /// Remembers a fingerprint that was answered `New` before. It counts as new again, although others of that time may have come in another
+    /// order, and may hide it now.
+    pub(super) fn insert_again(&mut self, fingerprint: Fingerprint) {
+        let probes = self.probes(fingerprint);
+        let newest = self.layers.last_mut().expect(ALWAYS_ONE);
+        newest.filter.insert_again(probes);
+        newest.inserted += 1;
+        self.counts.tests += 1;
+        self.counts.inserted += 1;
+        if newest.inserted >= newest.plan.room {
+            self.fill(Sighting::New);
+        }
+        if let Some(audit) = &mut self.audit {
+            audit.check(fingerprint, Sighting::New);
+        }
+    }
+
     /// As [`insert`](Self::insert) for each fingerprint, in order. `new` gets the places of the new ones.
     ///
     /// This is done window by window: while one is tested, the memory of the next is fetched. Equal fingerprints in one batch are answered

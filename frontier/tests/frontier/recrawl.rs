@@ -5,13 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crawler_frontier::address::AddressError;
+use crawler_frontier::address::{AddressError, FingerprintKey};
 use crawler_frontier::frontier::{
     Failure, Frontier, FrontierError, FrontierOptions, Journal, LeaseKind, Next, Outcome, Receipt, Timestamp,
 };
-use crawler_frontier::gate::{Refusal, ScopeKind};
+use crawler_frontier::gate::{Found, Refusal, ScopeKind, Via};
 use crawler_frontier::job::{JobJournal, OpenOptions};
-use crawler_frontier::seen::{Layout, Removal, SeenError};
+use crawler_frontier::seen::{Layout, OnFull, Removal, SeenError};
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -349,6 +349,49 @@ fn what_is_forgotten_is_forgotten_once_however_often_it_is_opened() {
             assert_eq!(held(&frontier), kept, "step {step} of {checkpoints:b}");
         }
         assert!(kept.iter().filter(|number| **number < 120).count() < 100, "most of what was forgotten is");
+    }
+}
+
+/// A batch shows its seeds to the filter first, and the journal has them in their places. A filter as full as this one hides others then.
+#[test]
+fn what_was_admitted_counts_as_new_after_a_restart_whatever_the_filter_says() {
+    for with_checkpoint in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let mut options = options();
+        options.fingerprint_key = Some(FingerprintKey::from_u64(7));
+        (options.seen.layout, options.seen.capacity, options.seen.shards) = (Layout::Counting, 1000, 1);
+        // With one counter a URL, no order hides another.
+        (options.seen.bits_per_url, options.seen.probes, options.seen.on_full) = (Some(1.0), Some(3), OnFull::Warn);
+        let open = || Frontier::open(root.path(), &options, NOW).unwrap();
+        let mut frontier = open();
+        let url = |frontier: &Frontier<JobJournal>, number: u32| {
+            frontier.gate().canonicalizer().canonicalize(&format!("http://h{number}.example/")).unwrap()
+        };
+        let mut refused = 0;
+        for batch in 0..8 {
+            let seed = |number| Found::seed(url(&frontier, number));
+            let link = |number| Found { depth: 1, via: Via::Link, ..seed(number) };
+            let all = batch * 100..batch * 100 + 100;
+            let found = all.map(|number| if number % 2 == 0 { link(number) } else { seed(number) }).collect();
+            refused += frontier.admit_batch(found, NOW).unwrap().into_iter().flatten().count();
+            if with_checkpoint && batch == 3 {
+                frontier.flush(NOW).unwrap();
+                frontier.checkpoint().unwrap();
+            }
+        }
+        assert!(refused > 100, "{refused}");
+        frontier.flush(NOW).unwrap();
+        let known = |frontier: &Frontier<JobJournal>| {
+            let seen = frontier.gate().seen();
+            let counts = seen.statistics().merged;
+            let has =
+                |number: &u32| seen.contains(url(frontier, *number).fingerprint(frontier.gate().fingerprint_key()));
+            (seen.remembered(), counts.inserted, counts.bits_set, (0..2000).filter(has).collect::<Vec<_>>())
+        };
+        let was = known(&frontier);
+        assert_eq!(was.0, 800 - refused as u64);
+        drop(frontier);
+        assert_eq!(known(&open()), was);
     }
 }
 

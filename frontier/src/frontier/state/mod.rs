@@ -64,7 +64,7 @@ use crate::frontier::hosts::{
 };
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
-use crate::gate::{Gate, Position, Refusal, SeenTest};
+use crate::gate::{Gate, Insertion, Position, Refusal, SeenTest};
 use crate::seen::{Removal, SeenError};
 
 pub(crate) use change::{Change, Count, PendingParts};
@@ -264,7 +264,13 @@ impl State {
         if let Some(url) = change.remember {
             let is_told = entry.seen_test != SeenTest::Skipped;
             let found = (entry.via, entry.depth);
-            self.gate.remember(url, entry.identity, found, change.fresh.seen && is_told, change.fresh.counts);
+            let insert = match entry.not_before {
+                _ if !is_told || !change.fresh.seen => Insertion::None,
+                // The seen set was asked, and said that it is new.
+                None if entry.seen_test == SeenTest::Asked => Insertion::Admitted,
+                _ => Insertion::Shown,
+            };
+            self.gate.remember(url, entry.identity, found, insert, change.fresh.counts);
         }
     }
 

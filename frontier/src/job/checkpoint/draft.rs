@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | begin | for a moment | it checks that the job still belongs to this process, and that no URL was lost |
 //! | schedule and hosts | once for each chunk | the chunk is written while the frontier is free |
-//! | seen set | once for each shard, if the layout can forget | the set locks one shard at a time |
+//! | seen set | once for each shard, if the layout can forget, while nothing is between the gate and the frontier | the set locks one shard at a time |
 //! | counts | while nothing is between the gate and the frontier | |
 //! | sync of the journal | for what was written since the first sync | a first sync goes through a separate handle |
 //! | output, summary, names | not at all | |
@@ -124,8 +124,8 @@ impl<S: Storage> Draft<'_, S> {
     }
 
     /// Writes the seen set. For a layout that can [forget](crate::seen::Layout::forgets), `at` is called for each shard. It holds the
-    /// frontier, locks the shard by calling its argument, and returns where the journal ends: no URL is forgotten between these two. So a
-    /// replay forgets exactly the URLs that were forgotten after that position.
+    /// frontier, locks the shard by calling its argument, and returns where the journal ends: no URL is admitted or forgotten between these
+    /// two, and none that the shard has is still to be journaled. So a replay adds and forgets exactly the URLs after that position.
     ///
     /// # Errors
     /// If the storage fails.
@@ -306,7 +306,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     })?;
     if gate.seen().tests() > 0 {
         draft.seen(gate.seen(), |lock| {
-            owner.with(|frontier| {
+            owner.quiesce(|frontier| {
                 lock();
                 frontier.journal().end()
             })

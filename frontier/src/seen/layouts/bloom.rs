@@ -218,12 +218,17 @@ impl Flat {
         if self.contains(probes) {
             return Sighting::Seen;
         }
+        self.add(probes);
+        Sighting::New
+    }
+
+    /// Sets a fingerprint's cells, or increments them, whatever they are.
+    pub(in crate::seen) fn add(&mut self, probes: Probes) {
         for place in self.places(probes) {
             let value = self.get(place);
             self.cells_set += u64::from(value == 0);
             self.set(place, (value + 1).min(self.full()));
         }
-        Sighting::New
     }
 }
 

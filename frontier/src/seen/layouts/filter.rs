@@ -58,6 +58,15 @@ impl Filter {
         each!(self, layout => layout.insert(probes))
     }
 
+    /// Inserts a fingerprint that was answered `New` before, whatever the answer would be now. Counters need it, since each URL is removed as
+    /// often as it was inserted; in the other layouts a second insertion changes nothing.
+    pub(in crate::seen) fn insert_again(&mut self, probes: Probes) {
+        match self {
+            Self::Flat(flat) => flat.add(probes),
+            Self::Blocked(_) | Self::Lines(_) => _ = self.insert(probes),
+        }
+    }
+
     /// The places of a window that it contains, while the memory of the next window is fetched.
     pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
         match self {

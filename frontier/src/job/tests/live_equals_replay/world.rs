@@ -195,7 +195,7 @@ impl Puppet {
         };
         let mut pages = pages.to_vec();
         if self.frontier.gate().seen().options().layout == Layout::Counting {
-            // The seeds of a batch are shown to the filter first. In another order, a filter that is this full mistakes others for seen.
+            // The seeds of a batch are shown to the filter first. In another order, others may be in the layer that a filter adds when it is full.
             pages.sort_by_key(|(_, page)| page % 3 != 0);
         }
         let refusals = self.frontier.admit_batch(pages.iter().map(found).collect(), self.now).unwrap();
