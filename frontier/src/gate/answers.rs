@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ahash::{AHasher, RandomState};
 
 use super::Refusal;
-use crate::address::BaseUrl;
+use crate::address::{BaseUrl, Fingerprint};
 
 /// Slots, a power of two: half a MiB, made with the first link.
 const SLOTS: usize = 1 << 16;
@@ -33,6 +33,9 @@ const _: () = assert!(Refusal::ALL.len() as u64 <= REASON, "a reason does not fi
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     slots: OnceLock<Box<[AtomicU64]>>,
+    /// The fingerprint of each URL that was seen, xor its link's key; none unless URLs move up. A slot and its fingerprint are two numbers.
+    /// If threads write both at once, and leave those of two links, the xor gives a number that is no URL's fingerprint.
+    fingerprints: OnceLock<Box<[AtomicU64]>>,
     hasher: RandomState,
 }
 
@@ -120,6 +123,18 @@ impl Answers {
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
         let note = (bytes as u64) << REASON_BITS | (refusal as u64 + 1);
         key.slot(slots).store(key.0 & !NOTE | note, Ordering::Relaxed);
+    }
+
+    /// Notes the fingerprint of a URL that was seen, after its answer.
+    pub(super) fn note_fingerprint(&self, key: Option<LinkKey>, fingerprint: Fingerprint) {
+        let Some(key) = key else { return };
+        let slots = self.fingerprints.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
+        key.slot(slots).store(fingerprint.bits() ^ key.0, Ordering::Relaxed);
+    }
+
+    /// The fingerprint of a URL that was seen, by its answer.
+    pub(super) fn fingerprint(&self, key: LinkKey) -> Option<Fingerprint> {
+        Some(Fingerprint::from_bits(key.slot(self.fingerprints.get()?).load(Ordering::Relaxed) ^ key.0))
     }
 
     /// Forgets which links are out of scope, since the scope is wider now. This is a walk over half a MiB, once for each root that a seed

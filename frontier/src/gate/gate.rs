@@ -1,7 +1,8 @@
 //! The gate: it asks the rules and the seen set about each URL that is found, and counts the verdicts.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::answers::Answers;
 use super::budget::Budgets;
@@ -38,6 +39,24 @@ pub struct Gate {
     metadata: MetadataLimits,
     /// Bytes of metadata that the frontier holds in memory.
     held: AtomicU64,
+    /// URLs that were found again; `None` unless they move up.
+    pub(super) found_again: Option<FoundAgain>,
+}
+
+/// URLs that were found again, until the frontier takes them.
+#[derive(Debug, Default)]
+pub(super) struct FoundAgain {
+    /// Each with its priority.
+    urls: Mutex<Vec<(Fingerprint, i64)>>,
+    /// Whether there are any.
+    is_any: AtomicBool,
+    /// URLs that came when there were [`MOST`](Self::MOST).
+    missed: AtomicU64,
+}
+
+impl FoundAgain {
+    /// The most URLs that wait for the frontier: a megabyte.
+    const MOST: usize = 1 << 16;
 }
 
 /// How a URL that the gate does not test goes into the seen set.
@@ -90,6 +109,7 @@ impl Gate {
             refused: Default::default(),
             metadata: options.metadata,
             held: AtomicU64::default(),
+            found_again: options.move_up.then(FoundAgain::default),
         })
     }
 
@@ -492,9 +512,38 @@ impl Gate {
     /// [`Admitted`] made.
     fn conclude(&self, found: Found, fingerprint: Fingerprint, sighting: Sighting) -> Admission {
         if sighting == Sighting::Seen && found.seen_test == SeenTest::Asked {
+            self.hand_over([(fingerprint, found.score())]);
             return self.turn_away(Refusal::Seen);
         }
         self.pass(found, fingerprint)
+    }
+
+    /// Keeps URLs that were found again for the frontier, which takes them with its next call.
+    pub(super) fn hand_over(&self, again: impl IntoIterator<Item = (Fingerprint, i64)>) {
+        let Some(found_again) = &self.found_again else { return };
+        let mut again = again.into_iter();
+        let Some(first) = again.next() else { return };
+        let mut urls = found_again.urls.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = FoundAgain::MOST.saturating_sub(urls.len());
+        urls.extend(std::iter::once(first).chain(again.by_ref()).take(room));
+        found_again.missed.fetch_add(u64::from(room == 0) + again.count() as u64, Ordering::Relaxed);
+        found_again.is_any.store(true, Ordering::Release);
+    }
+
+    /// Takes the URLs that were found again since the last call, in place of what `urls` had.
+    #[inline]
+    pub(crate) fn take_found_again(&self, urls: &mut Vec<(Fingerprint, i64)>) {
+        urls.clear();
+        if let Some(found_again) = &self.found_again
+            && found_again.is_any.swap(false, Ordering::Acquire)
+        {
+            std::mem::swap(urls, &mut found_again.urls.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// URLs that were found again and are not in the list, since it was full.
+    pub(crate) fn missed_again(&self) -> u64 {
+        self.found_again.as_ref().map_or(0, |found_again| found_again.missed.load(Ordering::Relaxed))
     }
 
     /// Counts an admission, and makes it the verdict.

@@ -95,6 +95,8 @@ pub struct Links {
     base: HashedBase,
     open: Vec<Open>,
     refused: RefusalCounts,
+    /// Links that were answered by the cache and may move up, with their priorities; none unless URLs do.
+    again: Vec<(Fingerprint, i64)>,
 }
 
 /// A link that the rules let pass: only the seen set knows whether it is new.
@@ -115,6 +117,7 @@ impl Links {
             base: HashedBase::default(),
             open: Vec::new(),
             refused: RefusalCounts::default(),
+            again: Vec::new(),
         }
     }
 
@@ -186,6 +189,10 @@ impl Links {
         let is_too_deep = is_too_deep.unwrap_or_default();
         if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
             self.take(bytes);
+            if refusal == Refusal::Seen && gate.found_again.is_some() {
+                self.again
+                    .extend(key.and_then(|key| gate.answers.fingerprint(key)).map(|name| (name, self.depth.into())));
+            }
             return Err(refusal);
         }
         let url = link.take(gate).inspect_err(|&refusal| gate.answers.note(key, refusal, 0))?;
@@ -226,7 +233,7 @@ impl Gate {
     /// # Panics
     /// If the seen set does not answer each question.
     pub fn admit_links(&self, links: Links) -> (Vec<Admitted>, RefusalCounts) {
-        let Links { open, mut refused, .. } = links;
+        let Links { open, mut refused, mut again, .. } = links;
         self.seen().note_recent(refused.of(Refusal::Seen));
         let mut fingerprints = Vec::with_capacity(open.len());
         let is_shown = |open: &&Open| open.found.seen_test != SeenTest::Skipped;
@@ -243,13 +250,20 @@ impl Gate {
             };
             if !forgets {
                 self.answers.note(key, Refusal::Seen, found.url.wire().len());
+                if self.found_again.is_some() {
+                    self.answers.note_fingerprint(key, fingerprint);
+                }
             }
             if sighting == Sighting::New || found.seen_test == SeenTest::Told {
                 admitted.push(Admitted { priority: found.score(), found, fingerprint });
             } else {
                 refused.add(Refusal::Seen, 1);
+                if self.found_again.is_some() {
+                    again.push((fingerprint, found.score()));
+                }
             }
         }
+        self.hand_over(again);
         self.admitted.fetch_add(admitted.len() as u64, Ordering::Relaxed);
         for (refusal, urls) in refused.iter().filter(|(_, urls)| *urls > 0) {
             self.refused[refusal as usize].fetch_add(urls, Ordering::Relaxed);

@@ -22,6 +22,8 @@ pub(crate) struct GateOptions<'a> {
     pub(crate) scope: &'a ScopeOptions,
     pub(crate) traps: &'a TrapLimits,
     pub(crate) metadata: MetadataLimits,
+    /// Whether URLs that were seen are handed over to the frontier, which may move them up.
+    pub(crate) move_up: bool,
 }
 
 impl GateOptions<'_> {

@@ -29,6 +29,7 @@ mod identity;
 mod in_hand;
 #[cfg(feature = "lending")]
 mod lending;
+mod move_up;
 mod moves;
 mod queues;
 mod rate;

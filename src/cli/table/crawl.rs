@@ -131,6 +131,8 @@ pub(super) static ROWS: &[Setting] = &[
         "Memory for robots rules; the least recently used ones wait on disk"),
     setting!(One, "frontier.order" => crawl.frontier.order,
         "Order of a host's URLs that have one priority: fifo, or lifo, the last that was found first"),
+    setting!(One, "frontier.move_up" => crawl.frontier.move_up,
+        "A page that waits and is found again, nearer to a seed, goes by that depth; 14 bytes of memory a page that waits"),
     setting!(Maybe, "rate.requests" => crawl.frontier.request_rate,
         "Requests a second of the whole crawl, robots.txt and sitemaps included", UNLIMITED)
     .flags(&[value("rate", "N").rare()]),

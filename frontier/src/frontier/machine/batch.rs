@@ -46,7 +46,20 @@ impl<J: Journal> Frontier<J> {
             Admission::Admitted(admitted) => self.submit(admitted, now).map(|()| None),
             Admission::Refused(refusal) => Ok(Some(refusal)),
         });
-        queued.collect()
+        let refused = queued.collect::<Result<_, _>>()?;
+        self.move_up(now)?;
+        Ok(refused)
+    }
+
+    /// Shows one request to the gate, and queues it if it is admitted.
+    pub(super) fn admit(&mut self, found: Found, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
+        match self.gate().admit(found) {
+            Admission::Admitted(admitted) => self.submit(admitted, now).map(|()| None),
+            Admission::Refused(refusal) => {
+                self.move_up(now)?;
+                Ok(Some(refusal))
+            }
+        }
     }
 
     /// Appends up to `most` leases, each as [`next`](Self::next) lends it: one a host, unless the host may have more. Returns why there are

@@ -39,7 +39,7 @@ use crate::frontier::hosts::{HostCost, HostId, HostStatus};
 use crate::frontier::lease::outcome::{self, Redirect};
 use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Resolved, Timestamp, Trouble};
-use crate::gate::{Admission, Admitted, Found, Position, Refusal};
+use crate::gate::{Admitted, Found, Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back. O(log hosts). If its host was [done](Self::answered) before, the outcome is only the page's.
@@ -248,11 +248,13 @@ impl<J: Journal> Frontier<J> {
         let (host, status, priority) = (lease.host_key(), update, lease.priority);
         let is_overdue = false;
         let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue };
+        let name = self.name_of_page(lease);
         match self.entry_after(lease, after)? {
             None => {
                 self.commit_return(&Record::Settled(settled), Some(lease.host), None, lease.token)?;
                 if done {
                     self.release_metadata(position, lease.metadata.len());
+                    self.place_left(name, position);
                 }
             }
             Some(entry) => {
@@ -261,7 +263,11 @@ impl<J: Journal> Frontier<J> {
                     None => self.gate().canonicalizer().canonicalize(entry.wire).ok(),
                     Some(_) => None,
                 };
-                self.commit_return(&Record::Again { settled, entry }, Some(lease.host), url.as_ref(), lease.token)?;
+                let front = entry.not_before.is_none().then_some(priority);
+                let again = Record::Again { settled, entry };
+                let by = self.commit_return(&again, Some(lease.host), url.as_ref(), lease.token)?;
+                self.place_left(name, position);
+                self.place_came(name, by, front);
                 self.release_metadata(position, lease.metadata.len());
             }
         }
@@ -400,6 +406,7 @@ impl<J: Journal> Frontier<J> {
         let admitted = outcome::admitted(self.gate(), found);
         let queued = admitted.len();
         admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now))?;
+        self.move_up(now)?;
         Ok(queued)
     }
 
@@ -433,16 +440,10 @@ impl<J: Journal> Frontier<J> {
         receipts: Receipts<'_>,
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
-        match admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now)) {
+        let submitted = admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now));
+        match submitted.and_then(|()| Ok(self.move_up(now)?)) {
             Ok(()) => self.end_lease(lease, outcome, receipts, now),
             Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error)),
-        }
-    }
-
-    fn admit(&mut self, found: Found, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
-        match self.gate().admit(found) {
-            Admission::Admitted(admitted) => self.submit(admitted, now).map(|()| None),
-            Admission::Refused(refusal) => Ok(Some(refusal)),
         }
     }
 }

@@ -176,7 +176,9 @@ impl<J: Journal> Frontier<J> {
         let (host, round) = (self.state.host(id).key.clone(), self.state.rules().number);
         let to = Aside { round, refusal };
         let record = AsideRecord { host: host.as_str(), position, priority, to, from: None };
+        let name = self.name_of(position)?;
         self.commit(&Record::Aside(record), Some(id), None)?;
+        self.place_changed(name, position, None);
         self.keep_score(position, priority)?;
         self.queues.url_left(position);
         self.drops.note(&mut self.journal, position, refusal)
@@ -204,7 +206,7 @@ impl<J: Journal> Frontier<J> {
         drops: &mut u32,
     ) -> io::Result<()> {
         let Some(first) = self.queues.first_free(&self.state, id) else { return Ok(()) };
-        let Self { state, journal, queues, .. } = self;
+        let Self { state, journal, queues, move_ups, .. } = self;
         let host = state.host(id);
         let out = queues.pages_of(id);
         let mut dropped = Vec::new();
@@ -219,7 +221,8 @@ impl<J: Journal> Frontier<J> {
                 break;
             }
             why = refusal;
-            dropped.push((position, entry.metadata.len()));
+            let name = move_ups.as_ref().and_then(|move_ups| move_ups.name_of(&entry));
+            dropped.push((position, entry.metadata.len(), name));
             *drops -= 1;
         }
         let Some(refusal) = why else { return Ok(()) };
@@ -227,8 +230,9 @@ impl<J: Journal> Frontier<J> {
         let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
         let record = DisallowedRecord { host: key.as_str(), priority, first: first.position, urls, refusal };
         self.commit(&Record::Disallowed(record), Some(id), None)?;
-        dropped.into_iter().try_for_each(|(position, metadata)| {
+        dropped.into_iter().try_for_each(|(position, metadata, name)| {
             self.queues.url_left(position);
+            self.place_left(name, position);
             self.release_metadata(position, metadata);
             self.drops.note(&mut self.journal, position, refusal)
         })

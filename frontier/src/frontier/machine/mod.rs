@@ -14,6 +14,7 @@
 //! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
 //!   of hosts. Hosts that fail are retired, and asked again.
 //! - `reprioritize`: URLs that wait get other priorities; `score_table` has these by name.
+//! - `move_up`: URLs that wait are found again with better priorities; `waiting_table` has their places.
 //! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
 //! - `asked`: requests that did not come from here.
 //! - `in_hand`: the two ends of a lease: its host has answered, and its page is complete.
@@ -42,6 +43,7 @@ mod complete;
 mod host_queues;
 mod in_hand;
 mod lend;
+mod move_up;
 mod options;
 mod queue_robots;
 mod rate;
@@ -55,6 +57,7 @@ pub(crate) mod statistics;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod waiting_table;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -73,6 +76,7 @@ use rate::Rate;
 use robots::RobotsCopies;
 use robots_turn::QueueRobots;
 use statistics::Drops;
+use waiting_table::MoveUps;
 
 pub use options::{FrontierError, FrontierOptions, FrontierStatistics};
 pub use reprioritize::{Reprioritized, WaitingUrl};
@@ -142,6 +146,8 @@ pub struct Frontier<J: Journal = Arena> {
     expired: u64,
     /// URLs that were queued with others of the closest priority.
     shared_priorities: u64,
+    /// Where each URL waits; only if URLs move up.
+    move_ups: Option<Box<MoveUps>>,
 }
 
 /// The most disallowed URLs that one call drops, so that a host with a million of them does not stop the others.
@@ -180,6 +186,7 @@ impl<J: Journal> Frontier<J> {
         let mut queues =
             HostQueues::new(Arc::clone(&politeness), (options.traps.domain_lead, options.pages_in_hand), since);
         queues.leave_pages(&state);
+        let move_ups = options.move_up.then(|| Box::new(MoveUps::new(state.gate())));
         Self {
             state,
             journal,
@@ -197,6 +204,7 @@ impl<J: Journal> Frontier<J> {
             counts_expired: options.counts_expired,
             expired: 0,
             shared_priorities: 0,
+            move_ups,
         }
     }
 
@@ -227,7 +235,7 @@ impl<J: Journal> Frontier<J> {
     /// [`Storage`](FrontierError::Storage), or [`Metadata`](FrontierError::Metadata) unless the caller asked [`Gate::fits`] before. The URL is
     /// then lost: the seen set has it, but no queue does.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
-        let Admitted { found, priority, .. } = admitted;
+        let Admitted { found, priority, fingerprint } = admitted;
         if found.via != Via::Redirect {
             // What a redirect inherits takes the place of what its page had.
             self.gate().fits(&found.metadata)?;
@@ -239,6 +247,7 @@ impl<J: Journal> Frontier<J> {
         if let Some(position) = position {
             self.queues.url_came(position, now);
         }
+        self.place_came(Some(fingerprint), position, Some(priority));
         self.queues.arrived(&mut self.state, host, priority, now);
         if !found.metadata.is_empty() {
             self.gate().note_held(self.journal.held());
@@ -263,6 +272,7 @@ impl<J: Journal> Frontier<J> {
             self.expire(now)?;
         }
         self.queues.wake(&mut self.state, now);
+        self.move_up(now)?;
         self.release(now)?;
         self.bring_back(now)?;
         self.queues.release(&mut self.state);

@@ -179,7 +179,9 @@ impl<J: Journal> Frontier<J> {
             return Ok(Some(refusal));
         }
         let entry = Entry { not_before: Some(at), ..Entry::of(found, Entry::own_front(found.score())) };
-        self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
+        let position = self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
+        let name = self.move_ups.is_some().then(|| found.fingerprint(self.gate().fingerprint_key()));
+        self.place_came(name, position, None);
         if !found.metadata.is_empty() {
             self.gate().note_held(self.journal.held());
         }
@@ -218,7 +220,9 @@ impl<J: Journal> Frontier<J> {
     ) -> io::Result<()> {
         let priority = self.front_queue(self.state.rescored().get(position).unwrap_or(score))?;
         let after = self.place_in_queue(id, priority);
+        let name = self.name_of(position)?;
         self.commit(&Record::Due(DueRecord { host, position, priority, from, after }), Some(id), None)?;
+        self.place_changed(name, position, Some(priority));
         self.queues.arrived(&mut self.state, id, priority, now);
         Ok(())
     }

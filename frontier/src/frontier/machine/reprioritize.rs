@@ -20,11 +20,12 @@
 use std::io;
 
 use super::recrawl::key_of;
-use super::score_table::ScoreTable;
+use super::score_table::{ScoreTable, sorted};
 use super::{Frontier, FrontierError};
 use crate::address::{Fingerprint, HostKey};
 use crate::frontier::durable::{Entry, Journal, MovedRecord, MovesBuf, Record, ScoresBuf};
 use crate::frontier::hosts::{HostId, QueueOrder};
+use crate::frontier::queues::Level;
 use crate::frontier::{Href, Timestamp};
 use crate::gate::{Found, Position, fingerprint};
 
@@ -74,8 +75,10 @@ const AT_ONCE: usize = 64;
 
 /// A walk over what waits, with memory that is used again for each host.
 #[derive(Debug)]
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     named: &'a ScoreTable,
+    /// The front queues in which named URLs may be; `None` for all.
+    levels: Option<[bool; 256]>,
     done: Reprioritized,
     /// URLs that share a front queue with others of the closest priority.
     shared: u64,
@@ -91,7 +94,22 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn over(named: &'a ScoreTable) -> Self {
         let (done, lists) = (Reprioritized::default(), vec![MovesBuf::default()]);
-        Self { named, done, shared: 0, lists, next: Vec::new(), left: Vec::new(), to: Vec::new() }
+        Self { named, levels: None, done, shared: 0, lists, next: Vec::new(), left: Vec::new(), to: Vec::new() }
+    }
+
+    /// Over these front queues only.
+    pub(super) fn over_levels(named: &'a ScoreTable, levels: [bool; 256]) -> Self {
+        Self { levels: Some(levels), ..Self::over(named) }
+    }
+
+    /// URLs that moved.
+    pub(super) fn moved(&self) -> u64 {
+        self.done.moved
+    }
+
+    /// Of these, URLs that share a front queue with others of the closest priority.
+    pub(super) fn shared(&self) -> u64 {
+        self.shared
     }
 }
 
@@ -108,7 +126,8 @@ impl<J: Journal> Frontier<J> {
     ///
     /// By position: a walk over all URLs that wait, some 15 ns each, and less than half a microsecond for each that moves. If at most one in
     /// 64 is named, only over those of the hosts concerned. By fingerprint, the entry of each URL that waits is read as well, about a
-    /// microsecond each. While it runs it takes about 40 bytes a name. If memory or the time of one call matters, call it with some at a time.
+    /// microsecond each; not so if [URLs move up](super::FrontierOptions::move_up), since a table has their fingerprints then. While it runs
+    /// it takes about 40 bytes a name. If memory or the time of one call matters, call it with some at a time.
     ///
     /// ```
     /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
@@ -139,6 +158,7 @@ impl<J: Journal> Frontier<J> {
         scores: impl IntoIterator<Item = (W, i64)>,
         now: Timestamp,
     ) -> Result<Reprioritized, FrontierError> {
+        self.move_up(now)?;
         let (mut by_position, mut by_fingerprint) = (Vec::new(), Vec::new());
         for (name, score) in scores {
             match name.into() {
@@ -154,7 +174,9 @@ impl<J: Journal> Frontier<J> {
             found.append(&mut by_position);
             by_position = found;
         }
-        let mut done = self.move_all(&ScoreTable::new(by_position), now)?;
+        let done = self.move_all(&ScoreTable::new(by_position), now);
+        self.keep_places()?;
+        let mut done = done?;
         done.unknown += unknown;
         Ok(done)
     }
@@ -235,6 +257,16 @@ impl<J: Journal> Frontier<J> {
 
     /// The positions of the URLs that wait with these fingerprints, each with its priority; and how many fingerprints no URL has.
     fn with_fingerprints(&mut self, named: Vec<(u64, i64)>) -> io::Result<(Vec<(u64, i64)>, u64)> {
+        if let Some(move_ups) = &self.move_ups {
+            let named = sorted(named);
+            let (mut found, mut last, mut known) = (Vec::with_capacity(named.len()), None, 0);
+            move_ups.find_all(&named, |number, place| {
+                known += u64::from(last != Some(number));
+                last = Some(number);
+                found.push((place.position.to_u64(), named[number].1));
+            });
+            return Ok((found, named.len() as u64 - known));
+        }
         let table = ScoreTable::new(named);
         let (mut found, mut is_found) = (Vec::new(), vec![false; table.len()]);
         self.read_waiting(self.state.hosts().ids(), |position, fingerprint, _| {
@@ -327,7 +359,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Journals and makes the moves of a host.
-    fn move_host(&mut self, id: HostId, walk: &mut Walk<'_>, now: Timestamp) -> io::Result<()> {
+    pub(super) fn move_host(&mut self, id: HostId, walk: &mut Walk<'_>, now: Timestamp) -> io::Result<()> {
         if self.state.host(id).queue.len() == 0 {
             return Ok(());
         }
@@ -337,8 +369,11 @@ impl<J: Journal> Frontier<J> {
         }
         let key = self.state.host(id).key.clone();
         for list in &mut walk.lists[..lists] {
-            let moved = MovedRecord { host: key.as_str(), moves: list.list() };
-            self.commit(&Record::Moved(moved), Some(id), None)?;
+            let moves = list.list();
+            self.commit(&Record::Moved(MovedRecord { host: key.as_str(), moves }), Some(id), None)?;
+            if let Some(move_ups) = &mut self.move_ups {
+                move_ups.note_moves(moves);
+            }
         }
         self.queues.moved(&mut self.state, id, now);
         Ok(())
@@ -357,7 +392,9 @@ impl<J: Journal> Frontier<J> {
         walk.lists[0].begin();
         walk.left.clear();
         walk.to.clear();
-        let each = back.levels(&host.queue).flat_map(|level| {
+        let asked = walk.levels;
+        let is_asked = |level: &&Level| asked.is_none_or(|asked| asked[usize::from(level.priority)]);
+        let each = back.levels(&host.queue).filter(is_asked).flat_map(|level| {
             back.positions(level).enumerate().map(move |(place, position)| (position, level.priority, place))
         });
         let mut each = each.fuse();

@@ -22,20 +22,26 @@ pub(super) struct ScoreTable {
     shift: u32,
 }
 
+/// Orders priorities by their names. Of a name that is there twice, the last counts.
+pub(super) fn sorted(mut named: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
+    if !named.is_sorted_by_key(|(name, _)| *name) {
+        named.sort_by_key(|(name, _)| *name);
+    }
+    named.dedup_by(|later, kept| {
+        let is_twice = later.0 == kept.0;
+        kept.1 = if is_twice { later.1 } else { kept.1 };
+        is_twice
+    });
+    named
+}
+
 impl ScoreTable {
     /// The table of these names. Of a name that is there twice, the last counts.
     ///
     /// # Panics
     /// With 2³² names or more.
-    pub(super) fn new(mut named: Vec<(u64, i64)>) -> Self {
-        if !named.is_sorted_by_key(|(name, _)| *name) {
-            named.sort_by_key(|(name, _)| *name);
-        }
-        named.dedup_by(|later, kept| {
-            let is_twice = later.0 == kept.0;
-            kept.1 = if is_twice { later.1 } else { kept.1 };
-            is_twice
-        });
+    pub(super) fn new(named: Vec<(u64, i64)>) -> Self {
+        let named = sorted(named);
         let span = named.last().map_or(0, |last| last.0 - named[0].0);
         let most = named.len().max(1) as u64;
         let shift = (0..u64::BITS).find(|shift| span >> shift < most).unwrap_or_default();

@@ -27,6 +27,7 @@ mod back;
 mod domains;
 mod front;
 mod level;
+mod places;
 mod rate_groups;
 pub(crate) mod schedule;
 
@@ -34,5 +35,6 @@ pub(crate) use back::{Back, Queue};
 pub(crate) use domains::Domains;
 pub(crate) use front::{Agenda, Front, WaitQueue};
 pub(crate) use level::{Chunk, Level, NONE, Pool, Queued};
+pub(crate) use places::{Places, WaitingPlace};
 pub(crate) use rate_groups::RateGroups;
 pub(crate) use schedule::{SCHEDULE, Schedule, Taken, second, second_of};

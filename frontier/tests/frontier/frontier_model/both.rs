@@ -64,7 +64,14 @@ impl Both {
         let (found, url) = self.found(host, order, is_disallowed, own);
         let refused = self.model.refusal(&url, found.seen_test);
         match self.frontier.gate().admit(found) {
-            Admission::Refused(refusal) => assert_eq!(refused, Some(refusal), "{}", url.text),
+            Admission::Refused(refusal) => {
+                assert_eq!(refused, Some(refusal), "{}", url.text);
+                // The gate hands it over with the next call.
+                self.frontier.admit_batch(Vec::new(), self.now).unwrap();
+                if refusal == Refusal::Seen {
+                    self.model.found_again(&[url], self.now);
+                }
+            }
             Admission::Admitted(admitted) => {
                 assert_eq!(refused, None, "{}", url.text);
                 self.frontier.submit(admitted, self.now).unwrap();
@@ -75,16 +82,19 @@ impl Both {
 
     /// At once is as one by one.
     pub(super) fn submit_many(&mut self, pages: &[ManyOf]) {
-        let (mut batch, mut refused) = (Vec::new(), Vec::new());
+        let (mut batch, mut refused, mut again) = (Vec::new(), Vec::new(), Vec::new());
         for &(host, order, is_disallowed, own) in pages {
             let (found, url) = self.found(host, order, is_disallowed, own);
             refused.push(self.model.refusal(&url, found.seen_test));
-            if refused.last() == Some(&None) {
-                self.model.queue(url, self.now);
+            match refused.last().copied().flatten() {
+                None => self.model.queue(url, self.now),
+                Some(Refusal::Seen) => again.push(url),
+                Some(_) => {}
             }
             batch.push(found);
         }
         assert_eq!(self.frontier.admit_batch(batch, self.now).unwrap(), refused);
+        self.model.found_again(&again, self.now);
     }
 
     /// The next page, as it is found.
@@ -406,6 +416,7 @@ impl Both {
         assert_eq!(statistics.in_hand, self.in_hand.len() as u64);
         assert_eq!(statistics.unreachable, self.model.parked.len() as u64);
         assert_eq!(statistics.completed, self.model.completed);
+        assert_eq!((statistics.moved_up, statistics.not_looked_at), (self.model.moved_up, 0));
         let there = (self.model.urls.len() + self.model.scheduled.len()) as u64 + pages;
         assert_eq!(gate.admitted(), there + statistics.completed);
         // The number of each page that is not done travels with it, and there is room for the rest.

@@ -131,33 +131,43 @@ pub(super) fn options() -> impl Strategy<Value = FrontierOptions> {
     let of_all = prop::option::weighted(0.5, (budgets(), hours()));
     let lease_ends = prop::option::weighted(0.5, (prop::sample::select(vec![1, 900, 5_500, 70_000]), any::<bool>()));
     let in_hand = prop::sample::select(vec![1, 2, 4, 1024]);
-    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends, (order(), in_hand, of_queues)).prop_map(
-        |(mut options, rules, groups, by_address, adaptive, of_all, lease_ends, (order, in_hand, of_queues))| {
-            options.order = order;
-            options.pages_in_hand = in_hand;
-            if let Some((millis, counts)) = lease_ends {
-                options.lease_timeout = Some(Duration::from_millis(millis));
-                options.counts_expired = counts;
-            }
-            if let Some((budgets, hours)) = of_all {
-                (options.politeness.host_pages, options.politeness.host_bytes) = budgets;
-                options.politeness.hours = hours;
-            }
-            options.politeness.adaptive_share = adaptive.0;
-            options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
-            options.politeness.address_delay = by_address.0.map(Duration::from_secs);
-            options.politeness.connections_per_address = by_address.1;
-            for (name, rule) in ["h1.example", "h2.example", "@q0"].into_iter().zip(rules) {
-                let one_server = |rule: HostRule| rule.one_server.filter(|_| !name.starts_with('@'));
-                let rule = rule.map(|rule| HostRule { one_server: one_server(rule), ..rule });
-                options.rules.hosts.extend(rule.map(|rule| (name.to_owned(), rule)));
-            }
-            let no_robots = HostRule { robots: of_queues, ..HostRule::default() };
-            options.rules.hosts.insert("@*".to_owned(), no_robots);
-            options.rules.groups = groups;
-            options
-        },
-    )
+    (plain, rules, groups(), by_address, adaptive, of_all, lease_ends, (order(), in_hand, of_queues, any::<bool>()))
+        .prop_map(
+            |(
+                mut options,
+                rules,
+                groups,
+                by_address,
+                adaptive,
+                of_all,
+                lease_ends,
+                (order, in_hand, of_queues, move_up),
+            )| {
+                (options.order, options.move_up) = (order, move_up);
+                options.pages_in_hand = in_hand;
+                if let Some((millis, counts)) = lease_ends {
+                    options.lease_timeout = Some(Duration::from_millis(millis));
+                    options.counts_expired = counts;
+                }
+                if let Some((budgets, hours)) = of_all {
+                    (options.politeness.host_pages, options.politeness.host_bytes) = budgets;
+                    options.politeness.hours = hours;
+                }
+                options.politeness.adaptive_share = adaptive.0;
+                options.politeness.max_adaptive_delay = Duration::from_secs(adaptive.1);
+                options.politeness.address_delay = by_address.0.map(Duration::from_secs);
+                options.politeness.connections_per_address = by_address.1;
+                for (name, rule) in ["h1.example", "h2.example", "@q0"].into_iter().zip(rules) {
+                    let one_server = |rule: HostRule| rule.one_server.filter(|_| !name.starts_with('@'));
+                    let rule = rule.map(|rule| HostRule { one_server: one_server(rule), ..rule });
+                    options.rules.hosts.extend(rule.map(|rule| (name.to_owned(), rule)));
+                }
+                let no_robots = HostRule { robots: of_queues, ..HostRule::default() };
+                options.rules.hosts.insert("@*".to_owned(), no_robots);
+                options.rules.groups = groups;
+                options
+            },
+        )
 }
 
 fn rule() -> impl Strategy<Value = HostRule> {

@@ -61,6 +61,7 @@ impl Model {
             refused: BTreeMap::new(),
             seen: BTreeSet::new(),
             completed: 0,
+            moved_up: 0,
             news: None,
             ends: None,
         }

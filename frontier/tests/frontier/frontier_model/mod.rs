@@ -314,6 +314,8 @@ struct Model {
     /// The keys and identities that the seen set was told.
     seen: BTreeSet<String>,
     completed: u64,
+    /// Pages that moved up, since they were found again.
+    moved_up: u64,
     /// What the lease that is coming back has to tell the other port of its server.
     news: Option<News>,
     /// When the first lease ends that is out.

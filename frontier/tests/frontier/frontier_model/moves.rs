@@ -125,6 +125,26 @@ impl Model {
             let is_moved = std::mem::replace(&mut url.priority, score) != score;
             (done.moved, done.unchanged) = (done.moved + u64::from(is_moved), done.unchanged + u64::from(!is_moved));
         }
+        self.move_queued(score_of, &mut done, now);
+        done
+    }
+
+    /// Pages were found again: those that wait in a queue get the better priority.
+    pub(super) fn found_again(&mut self, found: &[Url], now: Timestamp) {
+        if !self.options.move_up {
+            return;
+        }
+        let better = |url: &Url| {
+            let name = name_of(&url.text, url.page);
+            let same = found.iter().filter(|found| name_of(&found.text, found.page) == name);
+            same.map(|found| found.priority).min().filter(|score| *score < url.priority)
+        };
+        let mut done = Reprioritized::default();
+        self.move_queued(better, &mut done, now);
+        self.moved_up += done.moved;
+    }
+
+    fn move_queued(&mut self, score_of: impl Fn(&Url) -> Option<i64>, done: &mut Reprioritized, now: Timestamp) {
         for host in self.numbers.clone() {
             let mut moved = Vec::new();
             self.urls.retain(|url| {
@@ -149,7 +169,6 @@ impl Model {
                 self.moved(host, now);
             }
         }
-        done
     }
 
     /// The seat of a host goes by its best page.

@@ -233,6 +233,7 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
         }
         frontier.complete(lease, Outcome::Released, now).unwrap();
     }
+    have_places(rules, [&mut frontier, &mut again])?;
     let (was, is) = (frontier.statistics(), again.statistics());
     prop_assert_eq!((was.completed, was.retries, was.retired_hosts), (is.completed, is.retries, is.retired_hosts));
     prop_assert_eq!((was.hosts, was.scheduled, was.unreachable), (is.hosts, is.scheduled, is.unreachable));
@@ -278,6 +279,15 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     prop_assert_eq!(was, is);
     let counted = |frontier: &OnDisk| (frontier.gate().admitted(), frontier.statistics().completed);
     prop_assert_eq!(counted(&frontier), counted(&again));
+    Ok(())
+}
+
+/// The places of what waits are in the table, if there is one, and no others.
+fn have_places(rules: Rules, frontiers: [&mut OnDisk; 2]) -> Result<(), TestCaseError> {
+    for frontier in frontiers {
+        let [table, queues] = frontier.all_places();
+        prop_assert_eq!(table, if rules.move_up { queues } else { BTreeSet::new() });
+    }
     Ok(())
 }
 

@@ -441,6 +441,7 @@ pub(super) fn href(url: &str, (host, page): (u8, u8)) -> Href<'_> {
 
 /// What differs from case to case.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each case draws its own")]
 pub(super) struct Rules {
     pub(super) layout: Layout,
     pub(super) connections: u8,
@@ -453,6 +454,8 @@ pub(super) struct Rules {
     /// How long leases last, and whether a page loses a try if one ends.
     pub(super) lease_timeout: Option<(Duration, bool)>,
     pub(super) order: QueueOrder,
+    /// What is found again moves up.
+    pub(super) move_up: bool,
     /// Pages of queues go by the robots.txt of their hosts.
     pub(super) queues_obey: bool,
 }
@@ -468,6 +471,7 @@ impl Rules {
             has_budgets: false,
             lease_timeout: None,
             order: QueueOrder::Fifo,
+            move_up: false,
             queues_obey: false,
         }
     }
@@ -480,17 +484,21 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     let timeout = prop::sample::select(vec![5, 60]).prop_map(Duration::from_secs);
     let lease_timeout = prop::option::of((timeout, any::<bool>()));
     let order = prop::sample::select(&[QueueOrder::Fifo, QueueOrder::Lifo][..]);
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let all = (layout, connections, host_delay, flags, lease_timeout, order);
-    all.prop_map(|(layout, connections, host_delay, (grouped, has_budgets, queues_obey), lease_timeout, order)| Rules {
-        connections,
-        host_delay,
-        grouped,
-        has_budgets,
-        lease_timeout,
-        order,
-        queues_obey,
-        ..Rules::of(layout)
+    all.prop_map(|(layout, connections, host_delay, flags, lease_timeout, order)| {
+        let (grouped, has_budgets, queues_obey, move_up) = flags;
+        Rules {
+            connections,
+            host_delay,
+            grouped,
+            has_budgets,
+            lease_timeout,
+            order,
+            move_up,
+            queues_obey,
+            ..Rules::of(layout)
+        }
     })
 }
 
@@ -498,6 +506,7 @@ pub(super) fn options(rules: Rules) -> FrontierOptions {
     let Rules { layout, connections, host_delay, patience, grouped, has_budgets, lease_timeout, order, .. } = rules;
     let mut options = FrontierOptions {
         order,
+        move_up: rules.move_up,
         lease_timeout: lease_timeout.map(|(timeout, _)| timeout),
         counts_expired: lease_timeout.is_some_and(|(_, counts)| counts),
         ..FrontierOptions::default()
