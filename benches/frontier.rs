@@ -6,7 +6,11 @@
 //! one. `cargo bench --bench frontier -- --memory` counts bytes, at ten million URLs waiting; the journal's bytes, a gigabyte, are not
 //! among them. "tokens" are the same rows with leases that end: once with each lease completed itself, once by its token. In a job, each
 //! with and without them, it prints the time and the journal's bytes of 200,000 pages: `-- --journal`. `-- --moves` gives ten million URLs
-//! that wait other priorities, all at once.
+//! that wait other priorities, all at once. `-- --pages 100000` passes this many pages through and prints nothing: for a tool that counts
+//! instructions.
+//!
+//! Beside each of them, `--queues` names a queue for each host, `--move-up` lets URLs move up that are found again, and `--tokens` lets
+//! leases end.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,14 +21,20 @@ use crawler::gate::{Admission, Admitted, Found, Gate, Position, ScopeKind, Via};
 use criterion::{Criterion, Throughput};
 
 fn main() {
-    if std::env::args().any(|argument| argument == "--memory") {
+    if has("--memory") {
         return memory();
     }
-    if std::env::args().any(|argument| argument == "--journal") {
+    if has("--journal") {
         return journal();
     }
-    if std::env::args().any(|argument| argument == "--moves") {
+    if has("--moves") {
         return moves();
+    }
+    if has("--pages") {
+        let pages = std::env::args().skip_while(|argument| argument != "--pages").nth(1);
+        let pages = pages.and_then(|pages| pages.parse().ok()).expect("a number");
+        Cycle::new(10_000, Duration::from_secs(1), 4, None).run(pages);
+        return;
     }
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("submit+complete+next");
@@ -65,6 +75,21 @@ fn main() {
     criterion.final_summary();
 }
 
+/// What this thread has had of the processor, or else the time: others may work beside it.
+fn spent_since(began: (Instant, Option<Duration>)) -> f64 {
+    let cpu = cpu().zip(began.1).map(|(now, before)| now.saturating_sub(before));
+    cpu.unwrap_or_else(|| began.0.elapsed()).as_secs_f64()
+}
+
+fn cpu() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
+fn has(flag: &str) -> bool {
+    std::env::args().any(|argument| argument == flag)
+}
+
 /// Numbers without a pattern, the same each time (Marsaglia's xorshift).
 struct Random(u64);
 
@@ -83,7 +108,12 @@ fn options(urls: u64, delay: Duration) -> FrontierOptions {
     options.seen.capacity = urls;
     options.politeness.robots = false;
     options.politeness.host_delay = delay;
-    options
+    options.move_up = has("--move-up");
+    if has("--tokens") { ending(options) } else { options }
+}
+
+thread_local! {
+    static HAS_QUEUES: bool = has("--queues");
 }
 
 /// 83 bytes.
@@ -92,6 +122,9 @@ fn admit(gate: &Gate, host: u64, number: u64, depth: u32) -> Option<Admitted> {
     let url = gate.canonicalizer().canonicalize(&text).expect("a URL");
     let mut found = Found::seed(url);
     (found.depth, found.via) = (depth, Via::Link);
+    if HAS_QUEUES.with(|has| *has) {
+        found = found.with_queue(&format!("{host:07}")).expect("a name");
+    }
     match gate.admit(found) {
         Admission::Admitted(admitted) => Some(admitted),
         Admission::Refused(_) => None,
@@ -269,13 +302,15 @@ fn moves() {
         let mut frontier = Frontier::new(&options(URLS, Duration::from_secs(1))).expect("options");
         let mut random = Random(88_172_645_463_325_252);
         let now = Timestamp::default();
-        let (mut queued, mut number, mut sample) = (0, 0, Vec::new());
+        let (mut queued, mut number, mut names) = (0, 0, Vec::new());
+        // Without a table, each fingerprint costs as much as all.
+        let one_in = if has("--move-up") { 1 } else { 10_000 };
         while queued < URLS {
             number += 1;
             let depth = 1 + u32::try_from(random.below(3)).expect("small");
             let Some(url) = admit(frontier.gate(), random.below(hosts), number, depth) else { continue };
-            if queued % 10_000 == 0 {
-                sample.push(url.fingerprint());
+            if queued % one_in == 0 {
+                names.push(url.fingerprint());
             }
             frontier.submit(url, now).expect("memory");
             queued += 1;
@@ -286,18 +321,25 @@ fn moves() {
         for priorities in [8, 200] {
             let mut score = || 1000 + i64::try_from(random.below(priorities)).expect("few");
             let scores: Vec<(Position, i64)> = positions.iter().map(|position| (*position, score())).collect();
-            let start = Instant::now();
+            let start = (Instant::now(), cpu());
             let done = frontier.reprioritize(scores, now).expect("memory");
-            let spent = start.elapsed().as_secs_f64();
+            let spent = spent_since(start);
             assert_eq!(done.moved + done.unchanged, URLS);
             let (moved, statistics) = (done.moved as f64 / 1e6 / spent, frontier.statistics());
             let a_url = statistics.queue_memory as f64 / URLS as f64;
             println!("{hosts:>9} hosts, {priorities:3} priorities: {moved:5.2} M/s, then {a_url:5.2} bytes a URL");
             assert_eq!((statistics.queued, statistics.shared_priorities), (before.queued, 0));
         }
-        let start = Instant::now();
-        let done = frontier.reprioritize(sample.into_iter().map(|name| (name, -1)), now).expect("memory");
-        println!("{hosts:>9} hosts: {} by fingerprint, {:.1} s", done.moved, start.elapsed().as_secs_f64());
+        let names: Vec<_> =
+            names.into_iter().map(|name| (name, 500 + i64::try_from(random.below(8)).expect("few"))).collect();
+        let start = (Instant::now(), cpu());
+        let done = frontier.reprioritize(names, now).expect("memory");
+        let spent = spent_since(start);
+        println!(
+            "{hosts:>9} hosts: {} by fingerprint, {spent:.1} s, {:.2} M/s",
+            done.moved,
+            done.moved as f64 / 1e6 / spent
+        );
     }
 }
 
