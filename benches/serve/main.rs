@@ -33,6 +33,8 @@ use tokio::runtime::Runtime;
 const CLIENTS: usize = 4;
 const BATCH: u64 = 1_000;
 const HOSTS: u64 = 200_000;
+/// How the URL of each host begins, before its number.
+const HOST: &str = "http://www.host-";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -217,7 +219,7 @@ fn due(rate: u64) {
                     let answer = to.post("/v1/crawls/c/lease?n=100&wait=1s", "").body;
                     let now = u64::try_from(began.elapsed().as_micros()).unwrap();
                     let leased = leased(&answer);
-                    let host = |url: &str| url[20..url.find(".example").unwrap()].parse::<usize>().unwrap();
+                    let host = |url: &str| url[HOST.len()..url.find(".example").unwrap()].parse::<usize>().unwrap();
                     for (_, url) in &leased {
                         // Its rest began when its last page was done, at the earliest when that was sent.
                         let before = when[host(url)].load(Ordering::Relaxed);
