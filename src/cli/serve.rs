@@ -57,6 +57,9 @@ pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
     served
 }
 
+/// More pages than any crawl has.
+const NO_LIMIT: u64 = 1_000_000_000_000_000;
+
 /// Reads sections as `crawler.toml` has them, with its names, its checks and its hints. All hosts are in scope unless they say otherwise:
 /// clients send what they want.
 struct TomlRules;
@@ -71,7 +74,9 @@ impl ReadRules for TomlRules {
         let text = toml_file::of_json(&sections).map_err(|reason| RulesError(vec![reason]))?;
         let file = toml_file::entries("settings", &text).map_err(RulesError)?;
         let inputs = Inputs { file, is_whole: false, environment: Vec::new(), flags: Vec::new() };
-        let layers = Layers::merge(&inputs).map_err(RulesError)?;
+        let mut layers = Layers::merge(&inputs).map_err(RulesError)?;
+        // The commands that read the job's file refuse a crawl of the whole web without a limit.
+        layers.settings.crawl.max_pages.get_or_insert(NO_LIMIT);
         // What contradicts itself in a crawl of this process need not here: no page is fetched. The frontier checks its options.
         let crawl = &layers.settings.crawl;
         Ok(CrawlRules { frontier: crawl.frontier.clone(), open: crawl.job.open, file: Some(effective(&layers)) })

@@ -5,6 +5,8 @@ mod calls;
 mod client;
 mod examples;
 #[cfg(feature = "cli")]
+mod full_disk;
+#[cfg(feature = "cli")]
 mod judge;
 mod openapi;
 mod served;

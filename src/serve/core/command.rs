@@ -1,5 +1,6 @@
 //! What a crawl's thread is told, what it answers, and what it shares with the crawl's handle.
 
+use std::error::Error;
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::mpsc::Sender;
@@ -25,6 +26,24 @@ pub enum CallError {
     /// The storage has failed, or the crawl's files cannot be opened. Nothing of the call was kept.
     #[error("the crawl's files: {0}")]
     Storage(Arc<str>),
+}
+
+impl CallError {
+    /// The storage has failed: what it says, and why.
+    pub(super) fn storage(error: &(dyn Error + 'static)) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let reason = error.to_string();
+            // Some errors say what their cause says.
+            if !text.contains(&reason) {
+                text.push_str(": ");
+                text.push_str(&reason);
+            }
+            cause = error.source();
+        }
+        Self::Storage(text.into())
+    }
 }
 
 /// A call, with its answer until the flush.

@@ -127,7 +127,7 @@ impl CrawlOwner {
             acted
         };
         let lent: usize = answered.iter().map(Answered::leases).sum();
-        let flushed = acted.map_err(|error| CallError::Storage(error.to_string().into()));
+        let flushed = acted.map_err(|error| CallError::storage(&error));
         let told = flushed.as_ref().map(drop);
         for call in calls {
             call.answer(told);
@@ -246,10 +246,10 @@ fn open(directory: &Path, rules: &CrawlRules, clock: Clock, shared: &CrawlShared
     let opened = open_job(directory, rules, clock);
     shared.set_gate(match &opened {
         Ok(frontier) => Ok(Arc::clone(frontier.gate())),
-        Err(error) => Err(CallError::Storage(error.to_string().into())),
+        Err(error) => Err(CallError::storage(&**error)),
     });
     opened.map(|frontier| Arc::new(Mutex::new(frontier))).map_err(|error| {
-        let error = CallError::Storage(error.to_string().into());
+        let error = CallError::storage(&*error);
         Broken { error, since: Instant::now() }
     })
 }
