@@ -82,7 +82,7 @@ mod timestamp;
 mod token;
 
 pub(crate) use durable::{
-    AnsweredRecord, Aside, AsideRecord, BadSlice, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost,
+    AnsweredRecord, Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, InvalidChunk,
     LentRecord, MovedRecord, Moves, Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Scores, Settled,
     idle_hosts, needed, waiting,
 };

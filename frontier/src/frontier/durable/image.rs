@@ -6,7 +6,7 @@
 //!                   itself when to ask again; bits 4 and 5 robots.txt: 0 unknown, 1 elsewhere, 2 there is none, 3 there are rules
 //!         due, requests, failures
 //!         usage     pages, URLs that are set aside because a budget is spent, bytes
-//!         illness   the code of the last failure, 0 for none; else pages in a row that broke, text of the failure's words
+//!         failure   the code of the last failure, 0 for none; else pages in a row that broke, text of the failure's words
 //!         robots    elsewhere: hops, text of the URL; else stale at; rules: where the journal has them, crawl delay in ms, until
 //!                   when they hold
 //!         levels    how many
@@ -65,11 +65,11 @@ pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
             }
         }
     };
-    let ill = host.status.ill.as_deref();
+    let failure_state = host.status.failure_state.as_deref();
     put_text(to, host.key.as_str());
     let answered = if host.status.has_answered { HAS_ANSWERED } else { 0 };
     let retired = if host.status.is_retired() { IS_RETIRED } else { 0 };
-    let patient = if ill.is_some_and(|ill| ill.is_patient) { IS_PATIENT } else { 0 };
+    let patient = if failure_state.is_some_and(|failure_state| failure_state.is_patient) { IS_PATIENT } else { 0 };
     let is_used = robots > 0 && matches!(file, RobotsFile::Known { is_used: true, .. });
     put(to, answered | retired | patient | if is_used { IS_USED } else { 0 } | robots << ROBOTS);
     put(to, host.status.due.as_micros());
@@ -78,15 +78,15 @@ pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
     for number in [usage.pages.into(), usage.left_out.into(), usage.bytes] {
         put(to, number);
     }
-    put(to, ill.map_or(0, |ill| ill.trouble.failure.code().into()));
-    if let Some(ill) = ill {
-        put(to, ill.broken.into());
-        put_text(to, &ill.trouble.words);
+    put(to, failure_state.map_or(0, |failure_state| failure_state.trouble.failure.code().into()));
+    if let Some(failure_state) = failure_state {
+        put(to, failure_state.broken.into());
+        put_text(to, &failure_state.trouble.words);
     }
     match file {
-        RobotsFile::Moved(detour) => {
-            put(to, detour.hops.into());
-            put_text(to, &detour.url);
+        RobotsFile::Moved(redirect) => {
+            put(to, redirect.hops.into());
+            put_text(to, &redirect.url);
         }
         RobotsFile::Known { stale_at, rules, .. } if robots > 0 => {
             put(to, stale_at.as_micros());
@@ -123,26 +123,26 @@ pub(crate) fn load(bytes: &mut &[u8], back: &mut Back) -> Option<(Host, Usage)> 
 ///
 /// # Errors
 /// If it is not a valid chunk.
-pub(crate) fn waiting(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
-    if slice.first() == Some(&PRIORITIES) {
+pub(crate) fn waiting(mut chunk: &[u8], mut each: impl FnMut(Position)) -> Result<(), InvalidChunk> {
+    if chunk.first() == Some(&PRIORITIES) {
         return Ok(());
     }
-    if slice.first() == Some(&SCHEDULE) {
-        return schedule::read(slice, |_, url| each(url)).map(drop).ok_or(BadSlice);
+    if chunk.first() == Some(&SCHEDULE) {
+        return schedule::read(chunk, |_, url| each(url)).map(drop).ok_or(InvalidChunk);
     }
-    while !slice.is_empty() {
-        read(&mut slice, |queued, _| each(queued.position)).ok_or(BadSlice)?;
+    while !chunk.is_empty() {
+        read(&mut chunk, |queued, _| each(queued.position)).ok_or(InvalidChunk)?;
     }
     Ok(())
 }
 
 /// As [`waiting`], and with the places of the robots rules of the hosts in the chunk.
-pub(crate) fn needed(mut slice: &[u8], mut each: impl FnMut(Position)) -> Result<(), BadSlice> {
-    if slice.first().is_some_and(|mark| [SCHEDULE, PRIORITIES].contains(mark)) {
-        return waiting(slice, each);
+pub(crate) fn needed(mut chunk: &[u8], mut each: impl FnMut(Position)) -> Result<(), InvalidChunk> {
+    if chunk.first().is_some_and(|mark| [SCHEDULE, PRIORITIES].contains(mark)) {
+        return waiting(chunk, each);
     }
-    while !slice.is_empty() {
-        let (host, _) = read(&mut slice, |queued, _| each(queued.position)).ok_or(BadSlice)?;
+    while !chunk.is_empty() {
+        let (host, _) = read(&mut chunk, |queued, _| each(queued.position)).ok_or(InvalidChunk)?;
         if let RobotsFile::Known { rules: Some(rules), .. } = &host.robots {
             rules.kept_at.into_iter().for_each(&mut each);
         }
@@ -160,7 +160,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, U
     let failures = u16::try_from(number(bytes)?).ok()?;
     let (pages, left_out) = (u32::try_from(number(bytes)?).ok()?, u32::try_from(number(bytes)?).ok()?);
     let usage = Usage { pages, left_out, bytes: number(bytes)? };
-    let ill = match u8::try_from(number(bytes)?).ok()? {
+    let failure_state = match u8::try_from(number(bytes)?).ok()? {
         0 => None,
         code => {
             let (failure, broken) = (Failure::of_code(code)?, u16::try_from(number(bytes)?).ok()?);
@@ -170,7 +170,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, U
         }
     };
     let has_answered = flags & HAS_ANSWERED != 0;
-    let status = HostStatus { due, ill, requests, failures, has_answered };
+    let status = HostStatus { due, failure_state, requests, failures, has_answered };
     let mut host = Host { status, ..Host::new(key) };
     host.robots = match flags >> ROBOTS {
         0 => RobotsFile::Unknown,
@@ -215,7 +215,7 @@ fn read(bytes: &mut &[u8], mut queue: impl FnMut(Queued, u8)) -> Option<(Host, U
 pub(crate) fn load_evicted(mut image: &[u8], key: &str) -> io::Result<(Host, Usage)> {
     let loaded = load(&mut image, &mut Back::default());
     let is_sound = |host: &Host| host.key.as_str() == key && host.may_be_evicted() && host.queue.len() == 0;
-    loaded.filter(|(host, _)| is_sound(host)).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, BadSlice))
+    loaded.filter(|(host, _)| is_sound(host)).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, InvalidChunk))
 }
 
 /// Takes a host off the front of the bytes without building its queue, and says whether it is idle: nothing is queued or lent. The result
@@ -257,15 +257,15 @@ pub(crate) struct IdleHost<'a> {
 }
 
 /// The idle hosts of a [chunk](crate::frontier::Frontier::save), or all of a list of images. Ends at bytes that are not a host.
-pub(crate) fn idle_hosts(mut slice: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
-    if slice.first().is_some_and(|mark| [SCHEDULE, PRIORITIES].contains(mark)) {
-        slice = &[];
+pub(crate) fn idle_hosts(mut chunk: &[u8]) -> impl Iterator<Item = IdleHost<'_>> {
+    if chunk.first().is_some_and(|mark| [SCHEDULE, PRIORITIES].contains(mark)) {
+        chunk = &[];
     }
-    let hosts = std::iter::from_fn(move || skip(&mut slice));
+    let hosts = std::iter::from_fn(move || skip(&mut chunk));
     hosts.filter_map(|(host, is_idle)| is_idle.then_some(host))
 }
 
 /// A chunk that is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hosts that cannot be read")]
-pub(crate) struct BadSlice;
+pub(crate) struct InvalidChunk;

@@ -27,7 +27,7 @@ use crate::frontier::Timestamp;
 use crate::gate::{DropRule, Position};
 
 pub(crate) use entry::Entry;
-pub(crate) use image::{BadSlice, IdleHost, idle_hosts, needed, waiting};
+pub(crate) use image::{IdleHost, InvalidChunk, idle_hosts, needed, waiting};
 pub(crate) use moves::{Moves, MovesBuf, Scores, ScoresBuf};
 pub use record::Receipt;
 pub(crate) use record::{

@@ -180,7 +180,7 @@ impl Inquiry<'_> {
         }
         let (stale_at, rules) = match host.map(|host| &host.robots) {
             None | Some(RobotsFile::Unknown) => return Ok(RobotsAnswer::Unknown),
-            Some(RobotsFile::Moved(detour)) => return Ok(RobotsAnswer::Moved { to: detour.url.to_string() }),
+            Some(RobotsFile::Moved(redirect)) => return Ok(RobotsAnswer::Moved { to: redirect.url.to_string() }),
             Some(RobotsFile::Known { stale_at, rules: None, .. }) => {
                 return Ok(RobotsAnswer::None { stale_at: *stale_at });
             }
@@ -232,8 +232,9 @@ impl Inquiry<'_> {
             let id = rate_groups.server_named(host.key.host()).filter(|_| is_one)?;
             Some((rate_groups.name(id), Some(rate_groups.due(id))))
         });
-        let reported =
-            |rate_groups: &RateGroups| host.seat.address.map(|id| (rate_groups.name(id), Some(rate_groups.due(id))));
+        let reported = |rate_groups: &RateGroups| {
+            host.scheduling.address.map(|id| (rate_groups.name(id), Some(rate_groups.due(id))))
+        };
         let counts = self.politeness_table().policy(host.policy).by_address != CountsByAddress::No;
         let known = || self.address(host).map_or("its IP address".to_owned(), |address| address.to_string());
         let unreported = counts.then(|| (known(), None));

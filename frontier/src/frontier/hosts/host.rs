@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{HostSlot, HostState, HostStatus, Outlook, PolitenessTable, RULES_HOLD, RobotsFile};
+use super::{HostState, HostStatus, Outlook, PolitenessTable, RULES_HOLD, RobotsFile, SchedulingState};
 use crate::address::HostKey;
 use crate::frontier::queues::Queue;
 use crate::frontier::{Failure, Timestamp};
@@ -39,7 +39,7 @@ pub(crate) struct Host {
     /// Its pages that are in hand: it has answered, and they are not complete. As the seat, it belongs to `machine`; here it takes no room.
     pub(crate) in_hand: u8,
     /// Where it is in the queues of hosts, and how many of its pages are out.
-    pub(crate) seat: HostSlot,
+    pub(crate) scheduling: SchedulingState,
 }
 
 const _: () = assert!(size_of::<Host>() == 128);
@@ -55,7 +55,7 @@ impl Host {
             is_on_clock: false,
             policy: 0,
             in_hand: 0,
-            seat: HostSlot::default(),
+            scheduling: SchedulingState::default(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Host {
     /// host whose rules the journal does not have stays in memory.
     pub(crate) fn may_be_evicted(&self) -> bool {
         let is_kept = self.robots.rules().is_none_or(|rules| rules.kept_at.is_some());
-        is_kept && self.seat.state == HostState::Idle
+        is_kept && self.scheduling.state == HostState::Idle
     }
 
     /// The rest between a response and the next request.
@@ -87,9 +87,9 @@ impl Host {
     /// has asked for a rest, and need not count as failing.
     fn longest_rest(&self, politeness_table: &PolitenessTable) -> Duration {
         let learned = politeness_table.adaptive_share.map_or(Duration::ZERO, |_| politeness_table.max_adaptive_delay);
-        let asked = match self.status.ill.as_deref() {
+        let asked = match self.status.failure_state.as_deref() {
             None => Duration::ZERO,
-            Some(ill) if ill.is_patient => politeness_table.max_retry_after,
+            Some(failure_state) if failure_state.is_patient => politeness_table.max_retry_after,
             Some(_) => politeness_table.backoff_of(self.status.failures.into()),
         };
         self.delay(politeness_table).max(learned).max(asked)
@@ -107,7 +107,7 @@ impl Host {
 
     /// The rest that follows from its latency.
     pub(crate) fn learned_delay(&self) -> Duration {
-        Duration::from_millis(self.seat.learned_ms.into())
+        Duration::from_millis(self.scheduling.learned_ms.into())
     }
 
     /// Whether its robots.txt must be fetched before the next page: it is not known or stale, or page after page breaks. In the second case
@@ -119,22 +119,22 @@ impl Host {
 
     /// The number of URLs in its queue that are not lent out.
     pub(crate) fn waiting(&self) -> u64 {
-        u64::from(self.queue.len()) - u64::from(self.seat.out) - u64::from(self.in_hand)
+        u64::from(self.queue.len()) - u64::from(self.scheduling.out) - u64::from(self.in_hand)
     }
 
     /// Whether a page or the robots.txt of it is lent out, and not in hand.
     pub(crate) fn is_leased(&self) -> bool {
-        self.seat.out > 0 || self.seat.state == HostState::LeasedRobots
+        self.scheduling.out > 0 || self.scheduling.state == HostState::LeasedRobots
     }
 
     /// Its outlook, if it has URLs queued. This alone decides whether a crawl waits for it at its end.
     pub(crate) fn outlook(&self) -> Outlook {
-        let Some(ill) = self.status.ill.as_deref() else { return Outlook::Good };
-        let is_waited_for = matches!(self.seat.state, HostState::Idle | HostState::Asleep);
-        if self.status.failures == 0 || ill.is_patient || ill.is_retired || is_waited_for {
+        let Some(failure_state) = self.status.failure_state.as_deref() else { return Outlook::Good };
+        let is_waited_for = matches!(self.scheduling.state, HostState::Idle | HostState::Asleep);
+        if self.status.failures == 0 || failure_state.is_patient || failure_state.is_retired || is_waited_for {
             return Outlook::Good;
         }
-        match ill.trouble.failure {
+        match failure_state.trouble.failure {
             Failure::NoSuchHost => Outlook::Hopeless,
             // It answers, even if badly.
             Failure::Refused | Failure::Server => Outlook::Good,

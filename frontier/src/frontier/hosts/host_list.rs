@@ -99,7 +99,7 @@ impl HostList {
             host: host.key.clone(),
             state,
             why,
-            due: if host.seat.state == HostState::Asleep {
+            due: if host.scheduling.state == HostState::Asleep {
                 politeness_table.opens(host.policy, host.status.due, now)
             } else {
                 host.status.due
@@ -141,7 +141,7 @@ impl ListedHost {
 
 /// A host's state, and why it is not being asked now.
 fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static str) {
-    if let Some(SpentBudget { is_of_group, .. }) = spent.filter(|_| host.seat.out == 0) {
+    if let Some(SpentBudget { is_of_group, .. }) = spent.filter(|_| host.scheduling.out == 0) {
         let [of_group, own] = [
             "the budget of its group is spent (max_pages, max_bytes); its other URLs are left out",
             "its budget is spent (max_pages, max_bytes); its other URLs are left out",
@@ -151,12 +151,14 @@ fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static 
     if host.status.is_retired() {
         return ("unreachable", "could not be reached; the next run asks it again");
     }
-    match host.seat.state {
+    match host.scheduling.state {
         HostState::RobotsElsewhere => ("waiting", "its robots.txt is on another host, and waits for that one's turn"),
         HostState::LeasedRobots => ("in flight", "its robots.txt is being fetched"),
-        HostState::Leased(_) if host.seat.out == 0 => ("in hand", "has answered, and its pages are not complete yet"),
+        HostState::Leased(_) if host.scheduling.out == 0 => {
+            ("in hand", "has answered, and its pages are not complete yet")
+        }
         HostState::Leased(_) => ("in flight", "as many requests are out as it may have"),
-        _ if host.seat.out > 0 => ("in flight", "some of its requests are out"),
+        _ if host.scheduling.out > 0 => ("in flight", "some of its requests are out"),
         HostState::Idle => ("idle", "nothing of it is queued"),
         HostState::Asleep => ("asleep", "is not asked outside its hours"),
         HostState::Snoozed if host.status.failures > 0 => ("failing", "has failed, and is tried again when it is due"),

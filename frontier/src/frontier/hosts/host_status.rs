@@ -28,7 +28,7 @@ pub struct HostStatus {
     /// The time before which it is not asked.
     pub due: Timestamp,
     /// What is wrong with it; `None` since it last answered well.
-    pub ill: Option<Box<FailureState>>,
+    pub failure_state: Option<Box<FailureState>>,
     /// Requests that came back. A record does not have this sum: it says whether it adds one.
     pub requests: u32,
     /// Failures in a row that count against it.
@@ -54,22 +54,25 @@ impl HostStatus {
     /// Whether its pages break and it has not answered well since.
     #[inline]
     pub(crate) fn is_in_doubt(&self) -> bool {
-        self.ill.as_deref().is_some_and(FailureState::is_in_doubt)
+        self.failure_state.as_deref().is_some_and(FailureState::is_in_doubt)
     }
 
     /// Whether it is retired: its URLs are given up.
     pub fn is_retired(&self) -> bool {
-        self.ill.as_deref().is_some_and(|ill| ill.is_retired)
+        self.failure_state.as_deref().is_some_and(|failure_state| failure_state.is_retired)
     }
 
     /// Its last failure, if anything is wrong with it.
     pub fn last_trouble(&self) -> Option<&Trouble> {
-        self.ill.as_deref().map(|ill| &ill.trouble)
+        self.failure_state.as_deref().map(|failure_state| &failure_state.trouble)
     }
 
     /// Its last failure, if it fails.
     pub(crate) fn trouble(&self) -> Option<&Trouble> {
-        self.ill.as_deref().filter(|ill| self.failures > 0 || ill.is_retired).map(|ill| &ill.trouble)
+        self.failure_state
+            .as_deref()
+            .filter(|failure_state| self.failures > 0 || failure_state.is_retired)
+            .map(|failure_state| &failure_state.trouble)
     }
 
     /// The host answers. That is a failure only if the status says "not now", or that something is broken; any other answer clears all
@@ -90,7 +93,7 @@ impl HostStatus {
 
     /// The host is well again.
     pub(crate) fn recover(&mut self) {
-        (self.failures, self.ill) = (0, None);
+        (self.failures, self.failure_state) = (0, None);
     }
 
     /// Judges a failed try: counts it against the host or not, and lets the host rest or retires it. Says whether this begins a new failure
@@ -119,7 +122,11 @@ impl HostStatus {
             return false;
         }
         let is_another = *blame == Blame::Page && is_first_try;
-        let broken = self.ill.as_ref().map_or(0, |ill| ill.broken).saturating_add(is_another.into());
+        let broken = self
+            .failure_state
+            .as_ref()
+            .map_or(0, |failure_state| failure_state.broken)
+            .saturating_add(is_another.into());
         let counts = match blame {
             Blame::Fetcher => false,
             Blame::Host | Blame::Load | Blame::Rate => true,
@@ -133,26 +140,26 @@ impl HostStatus {
         };
         let has_failed_too_often = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
         let ends = trouble.failure.ends_host() || (counts && !rest.is_late && has_failed_too_often);
-        let was = self.ill.as_ref().filter(|_| rest.is_late);
-        let is_retired = ends || was.is_some_and(|ill| ill.is_retired);
-        let is_patient = retry_after.is_some() || was.is_some_and(|ill| ill.is_patient);
-        self.ill = Some(Box::new(FailureState { trouble: trouble.clone(), broken, is_patient, is_retired }));
+        let was = self.failure_state.as_ref().filter(|_| rest.is_late);
+        let is_retired = ends || was.is_some_and(|failure_state| failure_state.is_retired);
+        let is_patient = retry_after.is_some() || was.is_some_and(|failure_state| failure_state.is_patient);
+        self.failure_state = Some(Box::new(FailureState { trouble: trouble.clone(), broken, is_patient, is_retired }));
         !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
     /// Another port of the host's server has failed, and the failure is the server's: it counts as one more failure in a row of this host
     /// too.
-    pub(crate) fn fail_with(&mut self, ill: &FailureState, politeness: &Politeness) {
+    pub(crate) fn fail_with(&mut self, failure_state: &FailureState, politeness: &Politeness) {
         self.failures = self.failures.saturating_add(1);
-        let broken = self.ill.as_ref().map_or(0, |ill| ill.broken);
+        let broken = self.failure_state.as_ref().map_or(0, |failure_state| failure_state.broken);
         let is_retired = u32::from(self.failures) >= politeness.host_failures.min(u16::MAX.into());
-        self.ill = Some(Box::new(FailureState { broken, is_retired, ..ill.clone() }));
+        self.failure_state = Some(Box::new(FailureState { broken, is_retired, ..failure_state.clone() }));
     }
 
     /// Retires the host: it is not asked again in this run. Only a failing host can be retired.
     pub(crate) fn retire(&mut self) {
-        if let Some(ill) = &mut self.ill {
-            ill.is_retired = true;
+        if let Some(failure_state) = &mut self.failure_state {
+            failure_state.is_retired = true;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a frontier knows of each host, and where the host is in its queues.
 //!
-//! A [`Host`] has facts, which only records change, and a [`HostSlot`], its seat in the queues of hosts, which follows from the facts. The
+//! A [`Host`] has facts, which only records change, and a [`SchedulingState`], its seat in the queues of hosts, which follows from the facts. The
 //! table ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a draft of the host's next
 //! [`HostStatus`]; it takes effect once the journal has it.
 //!
@@ -47,8 +47,8 @@ pub(crate) use politeness_table::{
 };
 pub use robots_file::Validators;
 pub(crate) use robots_file::{RULES_HOLD, RobotsFile, RobotsRedirect, Rules};
-pub(crate) use slot::{GroupKind, HostId, HostSlot, HostState, ListLink, RateGroupId, ServerAddress};
+pub(crate) use slot::{GroupKind, HostId, HostState, ListLink, RateGroupId, SchedulingState, ServerAddress};
 pub(crate) use statistics::Evicted;
 pub use statistics::{HostStatistics, QueueStatistics};
-pub(crate) use table::{HostSlots, Hosts, RulesCache};
+pub(crate) use table::{Hosts, RulesCache, SchedulingStates};
 pub(crate) use usage::{HostBudget, HostCost, Usage};

@@ -114,8 +114,8 @@ impl RobotsFile {
                     rules.good_until = good.min(rules.good_until);
                 }
             }
-            Self::Moved(detour) => {
-                if let Some(before) = &mut detour.before {
+            Self::Moved(redirect) => {
+                if let Some(before) = &mut redirect.before {
                     before.hold_until(stale, good);
                 }
             }
@@ -156,10 +156,10 @@ impl RobotsFile {
     /// Bytes of memory held outside the host itself.
     pub(crate) fn memory(&self) -> usize {
         match self {
-            Self::Moved(detour) => {
-                let before = detour.before.as_deref();
+            Self::Moved(redirect) => {
+                let before = redirect.before.as_deref();
                 size_of::<RobotsRedirect>()
-                    + detour.url.len()
+                    + redirect.url.len()
                     + before.map_or(0, |before| size_of::<Self>() + before.memory())
             }
             _ => self.rules().map_or(0, Rules::memory),
@@ -170,7 +170,7 @@ impl RobotsFile {
     pub(crate) fn known(&self) -> Option<&Self> {
         match self {
             Self::Known { .. } => Some(self),
-            Self::Moved(detour) => detour.before.as_deref(),
+            Self::Moved(redirect) => redirect.before.as_deref(),
             Self::Unknown => None,
         }
     }
@@ -179,7 +179,7 @@ impl RobotsFile {
     pub(crate) fn rules(&self) -> Option<&Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref(),
-            Self::Moved(detour) => detour.before.as_deref().and_then(Self::rules),
+            Self::Moved(redirect) => redirect.before.as_deref().and_then(Self::rules),
             Self::Unknown => None,
         }
     }
@@ -188,7 +188,7 @@ impl RobotsFile {
     pub(crate) fn into_known(self) -> Option<Self> {
         match self {
             Self::Known { .. } => Some(self),
-            Self::Moved(detour) => detour.before.map(|before| *before),
+            Self::Moved(redirect) => redirect.before.map(|before| *before),
             Self::Unknown => None,
         }
     }
@@ -197,7 +197,7 @@ impl RobotsFile {
     fn rules_mut(&mut self) -> Option<&mut Rules> {
         match self {
             Self::Known { rules, .. } => rules.as_deref_mut(),
-            Self::Moved(detour) => detour.before.as_deref_mut().and_then(Self::rules_mut),
+            Self::Moved(redirect) => redirect.before.as_deref_mut().and_then(Self::rules_mut),
             Self::Unknown => None,
         }
     }

@@ -36,7 +36,7 @@ impl HostId {
 /// A host's seat: where it is in the queues of hosts. It follows from what is known of the host and from the time, so neither the journal
 /// nor a checkpoint has it, except the address, which checkpoints store for `explain`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HostSlot {
+pub(crate) struct SchedulingState {
     /// Its neighbors in a front queue or a wait queue.
     pub(crate) link: ListLink,
     /// The rate group of its address, once that is known. The fetcher reports the address with each request.

@@ -104,11 +104,11 @@ pub struct QueueStatistics {
 impl QueueStatistics {
     /// Of a host in memory.
     pub(crate) fn of(host: &Host, politeness_table: &PolitenessTable, now: Timestamp) -> Self {
-        let is_asleep = host.seat.state == HostState::Asleep;
+        let is_asleep = host.scheduling.state == HostState::Asleep;
         Self {
             due: if is_asleep { politeness_table.opens(host.policy, host.status.due, now) } else { host.status.due },
             waiting: host.waiting(),
-            lent: u32::from(host.seat.out) + u32::from(host.seat.state == HostState::LeasedRobots),
+            lent: u32::from(host.scheduling.out) + u32::from(host.scheduling.state == HostState::LeasedRobots),
             failures: host.status.failures.into(),
             is_retired: host.status.is_retired(),
             requests: host.status.requests.into(),

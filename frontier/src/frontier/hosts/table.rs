@@ -23,7 +23,7 @@ use hashbrown::HashTable;
 
 use super::Validators;
 use super::usage::{SEGMENT, UsageTable};
-use super::{Host, HostId, HostSlot, PolitenessTable, RULES_HOLD, RobotsFile, RobotsRedirect, Rules, Usage};
+use super::{Host, HostId, PolitenessTable, RULES_HOLD, RobotsFile, RobotsRedirect, Rules, SchedulingState, Usage};
 use crate::address::HostKey;
 use crate::frontier::Priorities;
 use crate::frontier::durable::RobotsRecord;
@@ -218,19 +218,19 @@ impl Hosts {
     }
 
     /// The seats of the hosts, and nothing else of them, to be changed.
-    pub(crate) fn seats<'a>(&'a mut self, priorities: &'a Priorities) -> HostSlots<'a> {
-        HostSlots { hosts: self, priorities }
+    pub(crate) fn seats<'a>(&'a mut self, priorities: &'a Priorities) -> SchedulingStates<'a> {
+        SchedulingStates { hosts: self, priorities }
     }
 }
 
 /// The seats of all hosts: what a queue of hosts may change. And the order of priorities, by which it orders them.
 #[derive(Debug)]
-pub(crate) struct HostSlots<'a> {
+pub(crate) struct SchedulingStates<'a> {
     hosts: &'a mut Hosts,
     priorities: &'a Priorities,
 }
 
-impl<'a> HostSlots<'a> {
+impl<'a> SchedulingStates<'a> {
     /// The order of priorities.
     #[inline]
     pub(crate) fn priorities(&self) -> &'a Priorities {
@@ -238,24 +238,24 @@ impl<'a> HostSlots<'a> {
     }
 }
 
-impl HostSlots<'_> {
+impl SchedulingStates<'_> {
     /// How many of a host's pages are in hand.
     pub(crate) fn in_hand(&mut self, id: HostId) -> &mut u8 {
         &mut self.hosts[id].in_hand
     }
 }
 
-impl Index<HostId> for HostSlots<'_> {
-    type Output = HostSlot;
+impl Index<HostId> for SchedulingStates<'_> {
+    type Output = SchedulingState;
 
-    fn index(&self, id: HostId) -> &HostSlot {
-        &self.hosts[id].seat
+    fn index(&self, id: HostId) -> &SchedulingState {
+        &self.hosts[id].scheduling
     }
 }
 
-impl IndexMut<HostId> for HostSlots<'_> {
-    fn index_mut(&mut self, id: HostId) -> &mut HostSlot {
-        &mut self.hosts[id].seat
+impl IndexMut<HostId> for SchedulingStates<'_> {
+    fn index_mut(&mut self, id: HostId) -> &mut SchedulingState {
+        &mut self.hosts[id].scheduling
     }
 }
 

@@ -551,8 +551,8 @@ impl<J: Journal> Frontier<J> {
             if update.is_retired() {
                 continue;
             }
-            if let Some(ill) = asked.ill.as_ref().filter(|_| fails) {
-                update.fail_with(ill, &self.politeness);
+            if let Some(failure_state) = asked.failure_state.as_ref().filter(|_| fails) {
+                update.fail_with(failure_state, &self.politeness);
             }
             update.due = update.due.max(until);
             let is_retired = update.is_retired();

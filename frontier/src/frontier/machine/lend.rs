@@ -77,7 +77,7 @@ impl<J: Journal> Frontier<J> {
             let host = self.state.host(id);
             let origin = host.key.as_str();
             let texts = match &host.robots {
-                RobotsFile::Moved(detour) => Texts::new(&detour.url, origin),
+                RobotsFile::Moved(redirect) => Texts::new(&redirect.url, origin),
                 _ => Texts::new(&host.key.robots_url(), origin),
             };
             let attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);

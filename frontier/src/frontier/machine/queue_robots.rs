@@ -59,7 +59,7 @@ impl<J: Journal> Frontier<J> {
             let metadata = entry.metadata.len();
             let of = self.known_row(&origin, now)?;
             if self.wants_robots_of(id, of, now) {
-                if self.state.host(id).seat.out > 0 {
+                if self.state.host(id).scheduling.out > 0 {
                     self.queues.await_robots(id);
                     return Ok(None);
                 }
@@ -112,7 +112,7 @@ impl<J: Journal> Frontier<J> {
         let attempt = u8::try_from(queue.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
         let file = of.map(|of| &self.state.host(of).robots);
         let texts = match file {
-            Some(RobotsFile::Moved(detour)) => Texts::new(&detour.url, origin),
+            Some(RobotsFile::Moved(redirect)) => Texts::new(&redirect.url, origin),
             _ => Texts::new(&HostKey::of_origin(origin).robots_url(), origin),
         };
         let validators = file.and_then(|file| file.rules()?.validators.clone());

@@ -30,7 +30,7 @@
 //! ```text
 //!   well ── a failure that counts ──▶ fails ── host_failures in a row, or patience is over ──▶ retired
 //!    ▲                                  │                                                        │
-//!    └─────────── a good answer ────────┘◀──────────── ask_again: as if never ill ───────────────┘
+//!    └─────────── a good answer ────────┘◀──────────── ask_again: as if healthy ─────────────────┘
 //! ```
 //!
 //! Patience is for the end of a crawl. While any host is well, failing hosts delay nothing but their own URLs.
@@ -341,7 +341,7 @@ impl<J: Journal> Frontier<J> {
             let host = self.state.host(id);
             // For a host with one connection it is not known which of its pages is out. That page comes back soon, and the others are set
             // aside then.
-            let is_out = host.seat.out > 0 && !self.queues.lends_concurrently(&self.state, id);
+            let is_out = host.scheduling.out > 0 && !self.queues.lends_concurrently(&self.state, id);
             if host.queue.len() == 0 || is_out || !self.gate().drops_host(&host.key) {
                 continue;
             }
@@ -355,7 +355,8 @@ impl<J: Journal> Frontier<J> {
                 emptied.push(id);
             }
         }
-        let resting = |id: &HostId| matches!(self.state.host(*id).seat.state, HostState::Asleep | HostState::Snoozed);
+        let resting =
+            |id: &HostId| matches!(self.state.host(*id).scheduling.state, HostState::Asleep | HostState::Snoozed);
         let (resting, others): (Vec<_>, Vec<_>) = emptied.into_iter().partition(resting);
         self.queues.end_rests(&mut self.state, &resting, now);
         for id in others {
@@ -484,7 +485,7 @@ impl<J: Journal> Frontier<J> {
             return Ok(());
         }
         let mut update = host.status.clone();
-        if update.ill.as_ref().is_some_and(|ill| !ill.is_patient) {
+        if update.failure_state.as_ref().is_some_and(|failure_state| !failure_state.is_patient) {
             // It rested because it failed, and may have recovered since.
             let rested = now + host.delay(&self.politeness);
             update.due = update.due.min(rested);

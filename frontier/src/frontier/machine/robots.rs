@@ -89,8 +89,8 @@ impl<J: Journal> Frontier<J> {
             Outcome::Released | Outcome::GivenUp => return Ok(None),
             Outcome::Moved { to } => {
                 update.has_answered = true;
-                let detour = if is_own { self.detour(turn.of, &to) } else { self.hop(1, &to) };
-                detour.map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
+                let redirect = if is_own { self.next_hop(turn.of, &to) } else { self.hop(1, &to) };
+                redirect.map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
             Outcome::Failed(trouble) => RobotsNews::Failed(Setback::failed(trouble)),
             // A response without its body must not be taken for an empty file.
@@ -275,9 +275,9 @@ impl<J: Journal> Frontier<J> {
 
     /// The next hop of a host's robots.txt. `None` if the target is no URL or the hops are too many: the file then counts as missing, which
     /// allows everything.
-    pub(super) fn detour(&self, id: HostId, to: &str) -> Option<(u8, CanonicalUrl)> {
+    pub(super) fn next_hop(&self, id: HostId, to: &str) -> Option<(u8, CanonicalUrl)> {
         let hops = match &self.state.host(id).robots {
-            RobotsFile::Moved(detour) => detour.hops + 1,
+            RobotsFile::Moved(redirect) => redirect.hops + 1,
             _ => 1,
         };
         self.hop(hops, to)
@@ -336,8 +336,8 @@ impl<J: Journal> Frontier<J> {
     /// If the journal cannot be read or written. The host is as it was.
     pub(super) fn goes_elsewhere(&mut self, turn: RobotsTurn, priority: u8, now: Timestamp) -> io::Result<bool> {
         let host = self.state.host(turn.of);
-        let RobotsFile::Moved(detour) = &host.robots else { return Ok(false) };
-        let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&detour.url) else {
+        let RobotsFile::Moved(redirect) = &host.robots else { return Ok(false) };
+        let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&redirect.url) else {
             return Ok(false);
         };
         let is_parted = self.state.policy(turn.of).one_server == Some(false);
@@ -389,7 +389,7 @@ impl<J: Journal> Frontier<J> {
             SharedRobots::Rules(lines) => RobotsNews::Rules(lines.to_vec(), None),
             SharedRobots::Missing => RobotsNews::Missing,
             SharedRobots::Moved(to) => {
-                self.detour(turn.of, &to).map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
+                self.next_hop(turn.of, &to).map_or(RobotsNews::Missing, |(hops, url)| RobotsNews::Moved(hops, url))
             }
         };
         let stale_at = at + self.politeness.robots_ttl;
@@ -400,9 +400,11 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<Option<Lease>> {
         let host = self.state.host(id);
         let Some((url, waits)) = self.queues.first_errand(id) else { return Ok(None) };
-        if let Some(ill) = host.status.ill.as_deref().filter(|ill| ill.is_retired) {
+        if let Some(failure_state) =
+            host.status.failure_state.as_deref().filter(|failure_state| failure_state.is_retired)
+        {
             let url: Box<str> = url.into();
-            let answer = SharedRobots::Failed(Arc::new(Setback::failed(ill.trouble.clone())));
+            let answer = SharedRobots::Failed(Arc::new(Setback::failed(failure_state.trouble.clone())));
             self.answer_others(id, &url, Some(answer), now + self.politeness.backoff, now);
             return Ok(None);
         }

@@ -304,16 +304,16 @@ impl<J: Journal> Frontier<J> {
 impl<J: Journal> Frontier<J> {
     /// Appends a chunk, of the schedule and then of the hosts with their queues. Returns the next one; `None` after the last. A URL that is
     /// lent out is written as queued.
-    pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
-        self.state.save(slice, to)
+    pub(crate) fn save(&self, chunk: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
+        self.state.save(chunk, to)
     }
 
     /// Appends the address of each host of a chunk, in its order, as a [`varint`]; 0 if none is known. No record has
     /// them and no resume needs them, since each host's address is reported again before it is connected to. They are for
     /// [`explain`](crate::frontier::Resume::explain) on a job that is not running.
-    pub(crate) fn save_addresses(&self, slice: StateChunk, to: &mut Vec<u8>) {
-        for host in self.state.hosts_of(slice) {
-            let address = host.seat.address.and_then(|rate_group| self.queues.rate_groups().address(rate_group));
+    pub(crate) fn save_addresses(&self, chunk: StateChunk, to: &mut Vec<u8>) {
+        for host in self.state.hosts_of(chunk) {
+            let address = host.scheduling.address.and_then(|rate_group| self.queues.rate_groups().address(rate_group));
             varint::put(to, address.map_or(0, ServerAddress::number));
         }
     }

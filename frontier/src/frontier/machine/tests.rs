@@ -103,12 +103,12 @@ impl Crawl {
 
     /// Evicts all idle hosts; says how many.
     fn leave(&mut self) -> usize {
-        let mut slices = Vec::new();
+        let mut chunks = Vec::new();
         let (mut images, mut rest) = (Vec::new(), Some(StateChunk::default()));
-        while let Some(slice) = rest {
-            slices.clear();
-            rest = self.frontier.save(slice, &mut slices);
-            images.extend(idle_hosts(&slices).flat_map(|host| host.image));
+        while let Some(chunk) = rest {
+            chunks.clear();
+            rest = self.frontier.save(chunk, &mut chunks);
+            images.extend(idle_hosts(&chunks).flat_map(|host| host.image));
         }
         let mut kept = self.kept.0.borrow_mut();
         kept.images.extend(idle_hosts(&images).map(|host| (host.key.to_owned(), host.image.to_vec())));
@@ -290,9 +290,9 @@ fn a_host_comes_back_with_its_clock_its_rules_and_its_end() {
 fn an_image_that_is_not_the_hosts_any_more_lets_nobody_go() {
     let mut crawl = Crawl::new();
     crawl.seed(0, 0);
-    let mut slice = Vec::new();
-    crawl.frontier.save(StateChunk::default(), &mut slice);
-    assert_eq!(idle_hosts(&slice).count(), 0, "its page waits");
+    let mut chunk = Vec::new();
+    crawl.frontier.save(StateChunk::default(), &mut chunk);
+    assert_eq!(idle_hosts(&chunk).count(), 0, "its page waits");
     let mut images = Vec::new();
     for _ in 0..2 {
         crawl.lease().unwrap();

@@ -30,7 +30,7 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 use super::WaitQueue;
-use crate::frontier::hosts::{HostId, HostSlots, HostState};
+use crate::frontier::hosts::{HostId, HostState, SchedulingStates};
 
 /// The registrable domains of hosts in memory, with their turns and the hosts that give way. Every operation is O(log domains) at most, and
 /// allocates only for a new host.
@@ -221,7 +221,7 @@ impl Domains {
     }
 
     /// Puts a host that is in no queue into its domain's wait queue, at this priority. It has answered before, unless it `is_new`.
-    pub(crate) fn give_way(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
+    pub(crate) fn give_way(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8, is_new: bool) {
         let Some(place) = self.members.get(host.index()).and_then(|member| member.place()) else { return };
         let domain = &mut self.all[place];
         let queues = domain.queues.get_or_insert_default();
@@ -241,7 +241,13 @@ impl Domains {
     }
 
     /// A host that gives way has a better URL: it moves after all other hosts of that URL's priority.
-    pub(crate) fn promote(&mut self, seats: &mut HostSlots<'_>, host: HostId, (from, to): (u8, u8), is_new: bool) {
+    pub(crate) fn promote(
+        &mut self,
+        seats: &mut SchedulingStates<'_>,
+        host: HostId,
+        (from, to): (u8, u8),
+        is_new: bool,
+    ) {
         if let Some(queues) = self.wait_queues_of(host) {
             queues.of(is_new).remove(seats, host, from);
             queues.of(is_new).push(seats, host, to);
@@ -250,7 +256,7 @@ impl Domains {
     }
 
     /// Takes a host of this priority out of its wait queue.
-    pub(crate) fn leave(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8, is_new: bool) {
+    pub(crate) fn leave(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8, is_new: bool) {
         if let Some(queues) = self.wait_queues_of(host) {
             queues.of(is_new).remove(seats, host, priority);
             self.waiting -= 1;
@@ -260,7 +266,7 @@ impl Domains {
 
     /// Removes and returns a host that no longer gives way, with its priority: the others have caught up with its domain, or, as the caller
     /// says with `is_last`, no other host is left. O(log domains), amortized.
-    pub(crate) fn release(&mut self, seats: &mut HostSlots<'_>, is_last: bool) -> Option<(HostId, u8)> {
+    pub(crate) fn release(&mut self, seats: &mut SchedulingStates<'_>, is_last: bool) -> Option<(HostId, u8)> {
         loop {
             let &Reverse((noted, number)) = self.notes.peek()?;
             let place = number as usize;
@@ -292,7 +298,7 @@ impl Domains {
 
     /// Removes and returns a known host that gives way, with its priority. For when no other host is due; the domains take these turns in
     /// rotation.
-    pub(crate) fn take_spare(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn take_spare(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
         while let Some(number) = self.spare.pop_front() {
             let place = number as usize;
             let taken = self.take(seats, place, false);
@@ -400,7 +406,7 @@ impl Domains {
         domain.turns = domain.turns.min(most);
     }
 
-    fn take(&mut self, seats: &mut HostSlots<'_>, place: usize, is_new: bool) -> Option<(HostId, u8)> {
+    fn take(&mut self, seats: &mut SchedulingStates<'_>, place: usize, is_new: bool) -> Option<(HostId, u8)> {
         let taken = self.all[place].queues.as_mut()?.of(is_new).pop(seats)?;
         self.waiting -= 1;
         self.known -= usize::from(!is_new);

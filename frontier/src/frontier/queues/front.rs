@@ -26,7 +26,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::frontier::hosts::{HostId, HostSlots, ListLink};
+use crate::frontier::hosts::{HostId, ListLink, SchedulingStates};
 use crate::frontier::{Priorities, Timestamp};
 
 /// The front queues: hosts that may be asked now, by the priority of their best URL; first come, first served within a priority.
@@ -56,7 +56,7 @@ impl Default for Front {
 
 impl Front {
     /// Puts a host that is in no queue after all others of its priority.
-    pub(crate) fn push(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
+    pub(crate) fn push(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let last = self.queues[usize::from(priority)].before;
         seats[host].link = ListLink { before: last, behind: HostId::NONE };
         self.after(seats, last, priority).behind = host;
@@ -66,7 +66,7 @@ impl Front {
     }
 
     /// Takes a host out of the queue of this priority, which it must be in.
-    pub(crate) fn remove(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
+    pub(crate) fn remove(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let ListLink { before, behind } = seats[host].link;
         self.after(seats, before, priority).behind = behind;
         if behind == HostId::NONE {
@@ -82,7 +82,7 @@ impl Front {
     }
 
     /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
-    pub(crate) fn pop(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn pop(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
         let priority = self.best(seats.priorities())?;
         let host = self.queues[usize::from(priority)].behind;
         self.remove(seats, host, priority);
@@ -121,7 +121,7 @@ impl Front {
     }
 
     /// The link that says which host comes after this one; for no host, the queue's own link.
-    fn after<'a>(&'a mut self, seats: &'a mut HostSlots<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
+    fn after<'a>(&'a mut self, seats: &'a mut SchedulingStates<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
         if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
     }
 }
@@ -135,7 +135,7 @@ pub(crate) struct WaitQueue {
 
 impl WaitQueue {
     /// Puts a host that is in no queue after all others of its priority.
-    pub(crate) fn push(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
+    pub(crate) fn push(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let level = self.level(seats.priorities(), priority);
         let last = std::mem::replace(&mut level.before, host);
         if last == HostId::NONE {
@@ -147,7 +147,7 @@ impl WaitQueue {
     }
 
     /// Puts a host that is in no queue before all others of its priority.
-    pub(crate) fn push_front(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
+    pub(crate) fn push_front(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let level = self.level(seats.priorities(), priority);
         let first = std::mem::replace(&mut level.behind, host);
         if first == HostId::NONE {
@@ -160,7 +160,7 @@ impl WaitQueue {
 
     /// Takes a host out of the list of this priority, which it must be in. Its own link stays as it was: the next queue that takes the host
     /// writes it.
-    pub(crate) fn remove(&mut self, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
+    pub(crate) fn remove(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let ListLink { before, behind } = seats[host].link;
         let level = self.level(seats.priorities(), priority);
         if before == HostId::NONE {
@@ -179,7 +179,7 @@ impl WaitQueue {
     }
 
     /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
-    pub(crate) fn pop(&mut self, seats: &mut HostSlots<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn pop(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
         let &(priority, level) = self.levels.first()?;
         self.remove(seats, level.behind, priority);
         Some((level.behind, priority))

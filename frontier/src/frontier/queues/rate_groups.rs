@@ -32,8 +32,8 @@ use ahash::AHashMap;
 use super::WaitQueue;
 use crate::frontier::Timestamp;
 use crate::frontier::hosts::{
-    AddressSharing, GroupKind, HostBudget, HostId, HostSlots, HostState, PolitenessTable, RateGroupId, ServerAddress,
-    Sharing,
+    AddressSharing, GroupKind, HostBudget, HostId, HostState, PolitenessTable, RateGroupId, SchedulingStates,
+    ServerAddress, Sharing,
 };
 
 /// All rate groups, with their clocks and wait queues.
@@ -141,7 +141,7 @@ impl RateGroups {
         &mut self,
         id: RateGroupId,
         kind: GroupKind,
-        seats: &mut HostSlots<'_>,
+        seats: &mut SchedulingStates<'_>,
         host: HostId,
         at: (u8, bool),
     ) {
@@ -161,7 +161,7 @@ impl RateGroups {
         &mut self,
         id: RateGroupId,
         kind: GroupKind,
-        seats: &mut HostSlots<'_>,
+        seats: &mut SchedulingStates<'_>,
         host: HostId,
         from: u8,
         to: u8,
@@ -173,7 +173,7 @@ impl RateGroups {
     }
 
     /// Takes a host of this priority out of the wait queue. O(rate groups) if no other host waits there.
-    pub(crate) fn leave(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, host: HostId, priority: u8) {
+    pub(crate) fn leave(&mut self, id: RateGroupId, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let rate_group = &mut self[id];
         rate_group.wait_queue().remove(seats, host, priority);
         let is_unnoted = !rate_group.is_waited_for() && std::mem::take(&mut rate_group.is_noted);
@@ -245,7 +245,12 @@ impl RateGroups {
     }
 
     /// If the rate group is free, calls the next host of its wait queue and takes it out of there. If the rate group rests, notes it.
-    pub(crate) fn call(&mut self, id: RateGroupId, seats: &mut HostSlots<'_>, now: Timestamp) -> Option<(HostId, u8)> {
+    pub(crate) fn call(
+        &mut self,
+        id: RateGroupId,
+        seats: &mut SchedulingStates<'_>,
+        now: Timestamp,
+    ) -> Option<(HostId, u8)> {
         let sharing = self.sharing;
         let rate_group = &mut self.all[id.place()];
         if !rate_group.is_waited_for() || !rate_group.has_room(&sharing) {

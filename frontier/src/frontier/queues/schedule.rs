@@ -357,16 +357,16 @@ mod tests {
         for number in 0..100_000u64 {
             schedule.push(at(number * 7919 % 100_000), Position::from_u64(number * 150));
         }
-        let (mut again, mut from, mut pieces) = (Schedule::default(), Some(0), 0);
+        let (mut again, mut from, mut chunks) = (Schedule::default(), Some(0), 0);
         while let Some(begin) = from {
             let mut piece = Vec::new();
             from = schedule.save(begin, &mut piece);
             assert!(piece.len() < PIECE + 1000, "{} bytes", piece.len());
             let last = again.load(&piece).unwrap();
             assert!(from.is_none_or(|next| next == last + 1));
-            pieces += 1;
+            chunks += 1;
         }
-        assert!(pieces > 1 && again.len() == 100_000, "{pieces} pieces");
+        assert!(chunks > 1 && again.len() == 100_000, "{chunks} chunks");
         while let Some(position) = schedule.pop() {
             assert_eq!(again.pop(), Some(position));
         }

@@ -59,8 +59,8 @@ use crate::address::Fingerprint;
 use crate::frontier::Validators;
 use crate::frontier::durable::{Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled};
 use crate::frontier::hosts::{
-    Evicted, GroupUsage, Host, HostCost, HostId, HostPolicy, HostSlots, HostStatistics, HostStatus, Hosts,
-    PolitenessTable, RobotsFile, RulesCache, SpentBudget, Usage,
+    Evicted, GroupUsage, Host, HostCost, HostId, HostPolicy, HostStatistics, HostStatus, Hosts, PolitenessTable,
+    RobotsFile, RulesCache, SchedulingStates, SpentBudget, Usage,
 };
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
@@ -401,7 +401,7 @@ impl State {
     }
 
     /// The seats of the hosts, for the machine to change: no record is about them.
-    pub(crate) fn seats(&mut self) -> HostSlots<'_> {
+    pub(crate) fn seats(&mut self) -> SchedulingStates<'_> {
         self.hosts.seats(self.back.priorities())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A URL that waits for a time, is set aside or was given up has its priority in its entry. If it is [given
 //! another](crate::frontier::Frontier::reprioritize), that is kept here until the URL is queued. The map is ordered, so that a checkpoint
-//! can save it in pieces.
+//! can save it in chunks.
 //!
 //! A record sets a priority or takes it away, whatever was there before. So a resume applies each of them to whatever a piece has, and ends
 //! with what the last one said: no piece needs a position.
@@ -107,14 +107,14 @@ mod tests {
             rescored.set(scores.list());
         }
         rescored.remove(at(7));
-        let (mut again, mut from, mut pieces) = (Rescored::default(), Some(Position::default()), 0);
+        let (mut again, mut from, mut chunks) = (Rescored::default(), Some(Position::default()), 0);
         while let Some(begin) = from {
             let mut piece = Vec::new();
             from = rescored.save(begin, &mut piece);
             assert_eq!(again.load(&piece), Some(Ok(())));
-            pieces += 1;
+            chunks += 1;
         }
-        assert_eq!((pieces, again.scores == rescored.scores, again.has_moved()), (3, true, true));
+        assert_eq!((chunks, again.scores == rescored.scores, again.has_moved()), (3, true, true));
         assert_eq!((again.get(at(7)), again.get(at(8))), (None, Some(-i64::MAX + (8 << 40))));
         assert_eq!(again.load(&[PRIORITIES, 9, 1]), None, "priorities");
         assert!(again.load(&[PRIORITIES, 0, 0, 1]).unwrap().is_err());

@@ -40,7 +40,7 @@ impl State {
         self.groups.get_mut(policy).into_iter().for_each(|usage| usage.take_back(cost));
     }
 
-    /// The schedule, to load pieces of a checkpoint, and for pages whose records are lost.
+    /// The schedule, to load chunks of a checkpoint, and for pages whose records are lost.
     pub(super) fn schedule_mut(&mut self) -> &mut Schedule {
         &mut self.schedule
     }

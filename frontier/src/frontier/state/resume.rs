@@ -12,7 +12,7 @@
 //!
 //! Without a checkpoint the second step is skipped, and the journal is read from its beginning.
 //!
-//! Three things differ from a change while running. The record's host may be evicted, and is then brought back from its image. A piece of
+//! Three things differ from a change while running. The record's host may be evicted, and is then brought back from its image. A chunk of
 //! the checkpoint may already have the record: see [`SavedAt`]. And the record of a page that is done may be missing in an output; the page
 //! is then queued again: see [`Lost`].
 //!
@@ -36,7 +36,7 @@ use super::save::SavedAt;
 use super::{Change, LeaseTable, PendingParts, State};
 use crate::address::{CanonicalUrl, Canonicalizer, HostKey, IdentityBuf};
 use crate::frontier::durable::{
-    BadSlice, Counts, Entry, HostRecord, Journal, Receipts, Record, Settled, idle_hosts, image,
+    Counts, Entry, HostRecord, InvalidChunk, Journal, Receipts, Record, Settled, idle_hosts, image,
 };
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId, PolitenessTable};
@@ -55,8 +55,8 @@ pub(crate) struct Resume {
     /// As the gate's, but without the limit on bytes: admitted URLs stay admitted even if the limit is lower now.
     canonicalizer: Canonicalizer,
     options: FrontierOptions,
-    /// Where each piece of the checkpoint was saved.
-    pieces: SavedAt,
+    /// Where each chunk of the checkpoint was saved.
+    saved_at: SavedAt,
     /// Pages that are done, and pages whose records the outputs do not have.
     lost: Lost,
     /// The number of records read. If there were none, and nothing was lent out when the checkpoint was written, each host keeps its clock
@@ -88,7 +88,7 @@ impl Resume {
             state: State::new(Gate::new(gate, seen, politeness_table.depths())?, politeness_table),
             canonicalizer: Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX),
             options: options.clone(),
-            pieces: SavedAt::default(),
+            saved_at: SavedAt::default(),
             lost: Lost::default(),
             records: 0,
             was_busy: false,
@@ -104,24 +104,24 @@ impl Resume {
     ///
     /// # Errors
     /// If it is not valid.
-    pub(crate) fn load(&mut self, mut slice: &[u8], position: Position) -> Result<(), BadSlice> {
-        if let Some(loaded) = self.state.rescored.load(slice) {
-            return loaded.map_err(|_| BadSlice);
+    pub(crate) fn load(&mut self, mut chunk: &[u8], position: Position) -> Result<(), InvalidChunk> {
+        if let Some(loaded) = self.state.rescored.load(chunk) {
+            return loaded.map_err(|_| InvalidChunk);
         }
-        if slice.first() == Some(&PRIORITIES) {
-            *self.state.back.priorities_mut() = Priorities::load(slice).ok_or(BadSlice)?;
-            self.pieces.priorities = position;
+        if chunk.first() == Some(&PRIORITIES) {
+            *self.state.back.priorities_mut() = Priorities::load(chunk).ok_or(InvalidChunk)?;
+            self.saved_at.priorities = position;
             return Ok(());
         }
-        if slice.first() == Some(&SCHEDULE) {
-            let last = self.state.schedule_mut().load(slice).ok_or(BadSlice)?;
-            self.pieces.schedule.push((last, position));
+        if chunk.first() == Some(&SCHEDULE) {
+            let last = self.state.schedule_mut().load(chunk).ok_or(InvalidChunk)?;
+            self.saved_at.schedule.push((last, position));
             return Ok(());
         }
-        while !slice.is_empty() {
-            self.state.load_host(|back| image::load(&mut slice, back)).ok_or(BadSlice)?;
+        while !chunk.is_empty() {
+            self.state.load_host(|back| image::load(&mut chunk, back)).ok_or(InvalidChunk)?;
         }
-        self.pieces.hosts.push((self.state.hosts().end(), position));
+        self.saved_at.hosts.push((self.state.hosts().end(), position));
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl Resume {
     /// Loads where each shard of the seen set was saved, in their order; for layouts that can [forget](crate::seen::Layout::forgets). With
     /// the others, inserting a URL twice does no harm.
     pub(crate) fn load_seen_at(&mut self, positions: Vec<Position>) {
-        self.pieces.shards = positions;
+        self.saved_at.shards = positions;
     }
 
     /// Loads the checkpoint's fingerprints of page contents. Call it before the counts, with which the budgets get both. If it is not
@@ -151,7 +151,7 @@ impl Resume {
         *self.state.leases_mut() = LeaseTable::load(&counts.leases)?;
         let pages = self.state.leases().iter().filter_map(|(token, lease)| Some((lease.page.position()?, token)));
         self.pages_out.extend(pages);
-        self.pieces.counts = counts.position;
+        self.saved_at.counts = counts.position;
         let count = self.state.count_mut();
         (count.completed, count.retries, count.output) = (counts.completed, counts.retries, counts.output);
         self.was_busy |= counts.leased > 0;
@@ -167,10 +167,10 @@ impl Resume {
     ///
     /// # Errors
     /// If it is not a host, or the host is not idle.
-    pub(crate) fn load_evicted(&mut self, image: &[u8]) -> Result<(), BadSlice> {
-        let idle = idle_hosts(image).next().ok_or(BadSlice)?;
+    pub(crate) fn load_evicted(&mut self, image: &[u8]) -> Result<(), InvalidChunk> {
+        let idle = idle_hosts(image).next().ok_or(InvalidChunk)?;
         if self.state.hosts().find(idle.key).is_none() {
-            let (host, usage) = self.state.of_image(image, idle.key).map_err(|_| BadSlice)?;
+            let (host, usage) = self.state.of_image(image, idle.key).map_err(|_| InvalidChunk)?;
             let politeness_table = Arc::clone(self.state.hosts().politeness_table());
             self.state.load_evicted(&host, usage, &politeness_table);
         }
@@ -190,7 +190,7 @@ impl Resume {
         evicted: impl FnOnce(&str) -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<()> {
         self.records += 1;
-        let fresh = self.pieces.fresh(at);
+        let fresh = self.saved_at.fresh(at);
         match record {
             Record::Admitted(entry) => self.admitted(at, entry, evicted)?,
             Record::Settled(settled) => self.settled(at, record, settled, None, has, evicted)?,
@@ -201,7 +201,7 @@ impl Resume {
                 // have the record.
                 let schedule = self.state.schedule();
                 let is_there = match due.from {
-                    Some(from) => !self.pieces.has_second(queues::second_of(from), at),
+                    Some(from) => !self.saved_at.has_second(queues::second_of(from), at),
                     None => [schedule.first(), schedule.first_parked()].contains(&Some(due.position)),
                 };
                 if is_there {
@@ -216,11 +216,11 @@ impl Resume {
             Record::Aside(aside) => {
                 self.lost.queue(aside.position, &mut self.state);
                 let host = if aside.host.is_empty() { None } else { self.host(aside.host, evicted)? };
-                let is_new = |place| !self.pieces.has_second(queues::second_of(place), at);
+                let is_new = |place| !self.saved_at.has_second(queues::second_of(place), at);
                 let fresh = PendingParts { schedule: is_new(aside.to), aside: aside.from.is_some_and(is_new), ..fresh };
                 self.apply(at, record, host, None, fresh);
             }
-            Record::Priority { .. } if at < self.pieces.priorities => {}
+            Record::Priority { .. } if at < self.saved_at.priorities => {}
             Record::Moved(moved) => {
                 self.lost.queue_moved(moved.moves, &mut self.state);
                 let host = self.host(moved.host, evicted)?;
@@ -231,7 +231,7 @@ impl Resume {
             }
             Record::Forgotten { fingerprint } => {
                 let shard = self.state.gate().seen().shard_of(*fingerprint);
-                let fresh = PendingParts { seen: !self.pieces.has_seen(shard, at), ..fresh };
+                let fresh = PendingParts { seen: !self.saved_at.has_seen(shard, at), ..fresh };
                 self.apply(at, record, None, None, fresh);
             }
             Record::Host(of) => {
@@ -370,7 +370,7 @@ impl Resume {
         page: Option<Position>,
         fresh: PendingParts,
     ) {
-        let host = host.filter(|&host| !self.pieces.has_host(host, at));
+        let host = host.filter(|&host| !self.saved_at.has_host(host, at));
         let token = page.filter(|_| fresh.counts).and_then(|page| self.pages_out.remove(&page));
         self.state.apply(&Change { record, at: Some(at), host, remember, token, fresh });
     }
@@ -405,9 +405,9 @@ impl Resume {
         let gate = self.state.gate();
         let shard = gate.seen().shard_of(fingerprint(url, entry.identity, gate.fingerprint_key()));
         let fresh = PendingParts {
-            schedule: entry.not_before.is_none_or(|time| !self.pieces.has_scheduled(time, at)),
-            seen: !self.pieces.has_seen(shard, at),
-            ..self.pieces.fresh(at)
+            schedule: entry.not_before.is_none_or(|time| !self.saved_at.has_scheduled(time, at)),
+            seen: !self.saved_at.has_seen(shard, at),
+            ..self.saved_at.fresh(at)
         };
         (entry.replaces.is_none().then_some(url), fresh)
     }
@@ -434,14 +434,14 @@ impl Resume {
         let url = again.and_then(|entry| self.canonicalizer.canonicalize(entry.wire).ok());
         let (remember, fresh) = match (again, &url) {
             (Some(entry), Some(url)) => self.schedules(at, url, entry),
-            _ => (None, self.pieces.fresh(at)),
+            _ => (None, self.saved_at.fresh(at)),
         };
         let is_there = !fresh.counts || receipts.is_empty() || has(receipts);
         // The contents were saved before the counts. Adding to them what they already have does no harm.
         if let Some((yielded, at)) = settled.yielded_at().filter(|_| is_there) {
             self.state.gate().budgets().remember(at, &yielded);
         }
-        let new_to = host.filter(|&host| !self.pieces.has_host(host, at));
+        let new_to = host.filter(|&host| !self.saved_at.has_host(host, at));
         let queued = Queued { position, priority };
         let is_queued = |host: HostId| self.state.back().holds(&self.state.host(host).queue, queued);
         let end = receipts.first().map_or(0, |receipt| receipt.end);

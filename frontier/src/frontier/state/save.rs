@@ -16,7 +16,7 @@ use crate::frontier::queues::second;
 use crate::gate::Position;
 
 /// Host numbers in one chunk: the frontier is locked while one is written.
-const SLICE: u32 = 2048;
+const CHUNK: u32 = 2048;
 
 /// A chunk of a frontier that is to be saved. The default is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ impl Default for StateChunk {
 
 impl State {
     /// Appends a chunk; returns the next one. The priorities go first, so that a replay knows them for each host. Then the schedule: a URL
-    /// that leaves it before its piece is saved is in its host's chunk, which is saved later. An empty schedule has no piece, nor have
+    /// that leaves it before its chunk is saved is in its host's chunk, which is saved later. An empty schedule has no chunk, nor have
     /// priorities that are the numbers of their front queues, or those of entries as long as no URL was moved.
-    pub(crate) fn save(&self, slice: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
+    pub(crate) fn save(&self, chunk: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         let hosts = self.hosts();
-        let number = match self.part(slice) {
+        let number = match self.part(chunk) {
             Part::Priorities => {
                 self.back().priorities().save(to);
                 return Some(StateChunk(Part::Rescored(Position::default())));
@@ -62,16 +62,16 @@ impl State {
             }
             Part::Hosts(number) => number,
         };
-        self.slice_of_hosts(number).for_each(|(host, usage)| image::save(host, usage, self.back(), to));
+        self.chunk_of_hosts(number).for_each(|(host, usage)| image::save(host, usage, self.back(), to));
         let next = number + 1;
-        (next.saturating_mul(SLICE) < hosts.end()).then_some(StateChunk(Part::Hosts(next)))
+        (next.saturating_mul(CHUNK) < hosts.end()).then_some(StateChunk(Part::Hosts(next)))
     }
 
     /// The part that a chunk covers: an empty schedule is skipped.
-    fn part(&self, slice: StateChunk) -> Part {
-        match slice.0 {
+    fn part(&self, chunk: StateChunk) -> Part {
+        match chunk.0 {
             Part::Priorities if !self.back().priorities().is_plain() => Part::Priorities,
-            Part::Priorities | Part::Rescored(_) if self.rescored().has_moved() => match slice.0 {
+            Part::Priorities | Part::Rescored(_) if self.rescored().has_moved() => match chunk.0 {
                 Part::Rescored(from) => Part::Rescored(from),
                 _ => Part::Rescored(Position::default()),
             },
@@ -82,17 +82,17 @@ impl State {
     }
 
     /// The hosts of a chunk, in its order.
-    pub(crate) fn hosts_of(&self, slice: StateChunk) -> impl Iterator<Item = &Host> {
-        let hosts = match self.part(slice) {
-            Part::Hosts(number) => Some(self.slice_of_hosts(number)),
+    pub(crate) fn hosts_of(&self, chunk: StateChunk) -> impl Iterator<Item = &Host> {
+        let hosts = match self.part(chunk) {
+            Part::Hosts(number) => Some(self.chunk_of_hosts(number)),
             Part::Priorities | Part::Rescored(_) | Part::Schedule(_) => None,
         };
         hosts.into_iter().flatten().map(|(host, _)| host)
     }
 
-    fn slice_of_hosts(&self, number: u32) -> impl Iterator<Item = (&Host, Usage)> {
-        let first = number * SLICE;
-        self.hosts().range(first, first.saturating_add(SLICE).min(self.hosts().end()))
+    fn chunk_of_hosts(&self, number: u32) -> impl Iterator<Item = (&Host, Usage)> {
+        let first = number * CHUNK;
+        self.hosts().range(first, first.saturating_add(CHUNK).min(self.hosts().end()))
     }
 }
 
@@ -107,22 +107,22 @@ impl State {
     }
 }
 
-/// The end of the journal when each piece of a checkpoint was saved.
+/// The end of the journal when each chunk of a checkpoint was saved.
 ///
-/// A checkpoint does not stop the crawl: its pieces are saved one after another while the crawl goes on, each at its own position. So there
-/// is one rule on resume: *a record is new to the pieces that were saved before it was written, and to no others.*
+/// A checkpoint does not stop the crawl: its chunks are saved one after another while the crawl goes on, each at its own position. So there
+/// is one rule on resume: *a record is new to the chunks that were saved before it was written, and to no others.*
 ///
-/// The order is priorities, schedule, hosts, seen set, counts. A URL that left the schedule before its piece was saved is in its host's
-/// chunk, which was saved later. The pieces of [`Rescored`](super::Rescored) need no position: what the last record said of a URL counts.
+/// The order is priorities, schedule, hosts, seen set, counts. A URL that left the schedule before its chunk was saved is in its host's
+/// chunk, which was saved later. The chunks of [`Rescored`](super::Rescored) need no position: what the last record said of a URL counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SavedAt {
     /// For each chunk of hosts, one more than its last host's number, and where it was saved; ascending.
     pub(super) hosts: Vec<(u32, Position)>,
-    /// The last second of each piece of the schedule, and where it was saved; ascending.
+    /// The last second of each chunk of the schedule, and where it was saved; ascending.
     pub(super) schedule: Vec<(u64, Position)>,
     /// Where each shard of the seen set was saved; empty if the layout cannot forget, since inserting twice then does no harm.
     pub(super) shards: Vec<Position>,
-    /// Where the priorities were saved; 0 if they had no piece.
+    /// Where the priorities were saved; 0 if they had no chunk.
     pub(super) priorities: Position,
     /// Where the counts were taken.
     pub(super) counts: Position,
@@ -138,8 +138,8 @@ impl SavedAt {
     /// Whether the checkpoint's image of a host already has the record. A host that is new or was evicted is in no chunk, even if it reuses
     /// a number, and all of its records are new.
     pub(super) fn has_host(&self, id: HostId, at: Position) -> bool {
-        let slice = self.hosts.partition_point(|(end, _)| *end <= id.number());
-        self.hosts.get(slice).is_some_and(|(_, saved)| at < *saved)
+        let chunk = self.hosts.partition_point(|(end, _)| *end <= id.number());
+        self.hosts.get(chunk).is_some_and(|(_, saved)| at < *saved)
     }
 
     /// Whether the saved schedule already reflects the record at this position, which put a URL there for a time.
@@ -149,8 +149,8 @@ impl SavedAt {
 
     /// As [`has_scheduled`](Self::has_scheduled), by the second that the URL was put into.
     pub(super) fn has_second(&self, second: u64, at: Position) -> bool {
-        let piece = self.schedule.iter().find(|(last, _)| second <= *last).or(self.schedule.last());
-        piece.is_some_and(|(_, saved)| at < *saved)
+        let chunk = self.schedule.iter().find(|(last, _)| second <= *last).or(self.schedule.last());
+        chunk.is_some_and(|(_, saved)| at < *saved)
     }
 
     /// Whether this shard of the seen set already reflects the record.

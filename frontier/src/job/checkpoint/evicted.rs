@@ -29,7 +29,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use super::CheckpointError;
 use super::run::{HostMerge, HostRun, HostRunWriter, hash_of, in_order};
 use crate::address::FingerprintKey;
-use crate::frontier::{BadSlice, IdleHost, Timestamp, idle_hosts};
+use crate::frontier::{IdleHost, InvalidChunk, Timestamp, idle_hosts};
 use crate::job::journal::Storage;
 use crate::seen::{SeenOptions, SeenSet};
 
@@ -105,11 +105,11 @@ impl EvictedHosts {
     pub(super) fn each<S: Storage>(
         &self,
         storage: &mut S,
-        mut show: impl FnMut(&[u8]) -> Result<(), BadSlice>,
+        mut show: impl FnMut(&[u8]) -> Result<(), InvalidChunk>,
     ) -> Result<(), CheckpointError> {
         let mut hosts = HostMerge::of(storage, self.0.job, Vec::new(), self.runs().iter())?;
         while let Some((_, image)) = hosts.next(storage)? {
-            if let Err(BadSlice) = show(image) {
+            if let Err(InvalidChunk) = show(image) {
                 return Err(hosts.damaged(storage, "an invalid host"));
             }
         }
@@ -422,7 +422,7 @@ mod tests {
         let mut offsets = BTreeSet::new();
         for (name, host) in (0..40).map(|host| ("evicted-000003", host)).chain([("evicted-000009", 1007)]) {
             let bad = image(host, 1);
-            let each = evicted.each(&mut disk, |image| if image == bad { Err(BadSlice) } else { Ok(()) });
+            let each = evicted.each(&mut disk, |image| if image == bad { Err(InvalidChunk) } else { Ok(()) });
             let Err(CheckpointError::File(FileError::Damaged { path, offset, .. })) = each else { panic!("{each:?}") };
             assert_eq!(path, directory.path().join(name));
             let offset = usize::try_from(offset).unwrap();

@@ -465,8 +465,9 @@ mod tests {
             is_overdue: false,
         };
         let trouble = Trouble::new(Failure::Dns, "no answer");
-        let ill = FailureState { trouble, broken: 3, is_patient: false, is_retired: true };
-        let retired = HostStatus { due, failures: 7, ill: Some(Box::new(ill)), ..HostStatus::default() };
+        let failure_state = FailureState { trouble, broken: 3, is_patient: false, is_retired: true };
+        let retired =
+            HostStatus { due, failures: 7, failure_state: Some(Box::new(failure_state)), ..HostStatus::default() };
         let stale_at = Timestamp::from_micros(99);
         let robots = [
             None,

@@ -124,28 +124,31 @@ pub(super) fn read_moved<'a>(fields: &mut Fields<'a>) -> Result<MovedRecord<'a>,
 
 /// The flags of a host's status, which share a byte with the record's own.
 pub(super) fn flags_of(status: &HostStatus) -> u8 {
-    flag(status.has_answered, HAS_ANSWERED) | flag(status.ill.is_some(), HAS_FAILURE)
+    flag(status.has_answered, HAS_ANSWERED) | flag(status.failure_state.is_some(), HAS_FAILURE)
 }
 
 /// Appends a host's status without its flags: its clock, its failures and its failure state. A healthy host takes 10 bytes.
 pub(super) fn write_clock(status: &HostStatus, to: &mut Vec<u8>) {
     to.extend(status.due.as_micros().to_le_bytes());
     to.extend(status.failures.to_le_bytes());
-    if let Some(ill) = &status.ill {
-        to.extend([flag(ill.is_retired, IS_RETIRED) | flag(ill.is_patient, IS_PATIENT), ill.trouble.failure.code()]);
-        to.extend(ill.broken.to_le_bytes());
+    if let Some(failure_state) = &status.failure_state {
+        to.extend([
+            flag(failure_state.is_retired, IS_RETIRED) | flag(failure_state.is_patient, IS_PATIENT),
+            failure_state.trouble.failure.code(),
+        ]);
+        to.extend(failure_state.broken.to_le_bytes());
         // The length fits: at most 200 bytes of a failure's words are kept.
-        let length = u8::try_from(ill.trouble.words.len()).unwrap_or(u8::MAX);
+        let length = u8::try_from(failure_state.trouble.words.len()).unwrap_or(u8::MAX);
         to.push(length);
-        to.extend_from_slice(&ill.trouble.words.as_bytes()[..length.into()]);
+        to.extend_from_slice(&failure_state.trouble.words.as_bytes()[..length.into()]);
     }
 }
 
 /// Reads a status. `flags` are those of the whole record.
 pub(super) fn read_clock(flags: u8, fields: &mut Fields<'_>) -> Result<HostStatus, &'static str> {
     let (due, failures) = (Timestamp::from_micros(fields.u64()?), fields.u16()?);
-    let ill = (flags & HAS_FAILURE != 0).then(|| read_failure_state(fields)).transpose()?.map(Box::new);
-    Ok(HostStatus { due, failures, has_answered: flags & HAS_ANSWERED != 0, ill, ..HostStatus::default() })
+    let failure_state = (flags & HAS_FAILURE != 0).then(|| read_failure_state(fields)).transpose()?.map(Box::new);
+    Ok(HostStatus { due, failures, has_answered: flags & HAS_ANSWERED != 0, failure_state, ..HostStatus::default() })
 }
 
 /// Reads a host's failure state.

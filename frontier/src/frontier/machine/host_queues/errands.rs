@@ -86,7 +86,7 @@ impl HostQueues {
         state.seats()[id].state = HostState::RobotsElsewhere;
         // Its turn depends on another domain's.
         self.domains.compete(id, false);
-        if state.host(server).seat.state == HostState::Idle {
+        if state.host(server).scheduling.state == HostState::Idle {
             self.place(state, server, now);
         }
     }

@@ -176,9 +176,9 @@ impl HostQueues {
 
     /// If a page of a host with one lease at a time is out: its priority. It is the first of it.
     pub(crate) fn alone_out(&self, state: &State, id: HostId) -> Option<u8> {
-        let seat = state.host(id).seat;
-        match seat.state {
-            HostState::Leased(priority) if seat.out > 0 && self.lent.pages_of(id).is_empty() => Some(priority),
+        let scheduling = state.host(id).scheduling;
+        match scheduling.state {
+            HostState::Leased(priority) if scheduling.out > 0 && self.lent.pages_of(id).is_empty() => Some(priority),
             _ => None,
         }
     }
@@ -187,7 +187,7 @@ impl HostQueues {
     #[inline]
     pub(crate) fn first_free(&self, state: &State, id: HostId) -> Option<Queued> {
         let host = state.host(id);
-        match (host.seat.out, host.in_hand) {
+        match (host.scheduling.out, host.in_hand) {
             (0, 0) => host.queue.first(),
             _ => state.back().first_but(&host.queue, self.lent.pages_of(id)),
         }
@@ -198,7 +198,7 @@ impl HostQueues {
     #[inline]
     pub(super) fn turn(&self, state: &State, id: HostId, now: Timestamp) -> Option<(Timestamp, u8)> {
         let host = state.host(id);
-        if host.seat.out > 0 {
+        if host.scheduling.out > 0 {
             return self.further(state, id, now).map(|(due, first)| (due, first.priority));
         }
         let best = self.best(state, id)?;
@@ -245,7 +245,7 @@ impl HostQueues {
         };
         let first_contacts = if host.status.has_answered { u8::MAX } else { self.politeness.first_contacts_per_host };
         let most = policy.connections.min(first_contacts);
-        let has_room = host.seat.out < most && has_hand_left(state, id);
+        let has_room = host.scheduling.out < most && has_hand_left(state, id);
         let due = host.status.due.max(beside.next);
         let is_for_others = self.errand_of(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
@@ -258,7 +258,7 @@ impl HostQueues {
     #[inline]
     pub(super) fn must_wait(&self, state: &State, id: HostId, now: Timestamp) -> bool {
         let host = state.host(id);
-        match (host.seat.out, host.in_hand) {
+        match (host.scheduling.out, host.in_hand) {
             (0, 0) => self.rests_alone(state, id, now),
             _ => self.turn(state, id, now).is_none_or(|(due, _)| due > now),
         }
@@ -322,16 +322,16 @@ impl HostQueues {
     /// Counts a lease that went out before this process, when its host has no seat yet: [`place_all`](Self::place_all) seats it.
     pub(crate) fn note_lent_before(&mut self, state: &mut State, lease: &mut Lease) {
         if lease.queue.is_some()
-            && state.host(lease.host).seat.out == 0
+            && state.host(lease.host).scheduling.out == 0
             && let Some(beside) = self.lent.beside.get_mut(&lease.host)
         {
             beside.awaits_robots = false;
         }
         let notes_pages = self.lends_concurrently(state, lease.host) || state.host(lease.host).in_hand > 0;
-        let seat = &mut state.seats()[lease.host];
+        let scheduling = &mut state.seats()[lease.host];
         if let Some(page) = lease.position {
-            seat.state = HostState::Leased(lease.priority);
-            seat.out += 1;
+            scheduling.state = HostState::Leased(lease.priority);
+            scheduling.out += 1;
             self.lent.pages += 1;
             if notes_pages {
                 self.lent.add(lease, page);
@@ -340,7 +340,7 @@ impl HostQueues {
                 self.lent.give_up(lease.host);
             }
         } else {
-            seat.state = HostState::LeasedRobots;
+            scheduling.state = HostState::LeasedRobots;
         }
         self.take_places(state, lease);
         self.lent.all += 1;
@@ -429,7 +429,7 @@ impl HostQueues {
 
     /// Seats a host after one of its pages came back, or was answered. The host may have a seat, or be out for a robots.txt.
     pub(crate) fn seat_again(&mut self, state: &mut State, id: HostId, now: Timestamp) {
-        if matches!(state.host(id).seat.state, HostState::Leased(_)) {
+        if matches!(state.host(id).scheduling.state, HostState::Leased(_)) {
             self.place(state, id, now);
             return;
         }
@@ -443,6 +443,6 @@ impl HostQueues {
 /// Whether one more page of a host may go out: its budget allows it, and fewer than [`MOST_OF_HOST`] pages are in hand.
 fn has_hand_left(state: &State, id: HostId) -> bool {
     let host = state.host(id);
-    let lent = u64::from(host.seat.out) + u64::from(host.in_hand);
+    let lent = u64::from(host.scheduling.out) + u64::from(host.in_hand);
     host.in_hand < MOST_OF_HOST && lent < state.pages_left(id)
 }

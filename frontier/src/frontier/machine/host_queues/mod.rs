@@ -202,7 +202,7 @@ impl HostQueues {
     #[inline]
     fn end_turn(&mut self, state: &mut State, host: HostId, now: Timestamp) {
         self.wake_groups(state, host, now);
-        let is_out = match state.host(host).seat.state {
+        let is_out = match state.host(host).scheduling.state {
             HostState::LeasedRobots => true,
             HostState::Leased(_) => !self.lends_concurrently(state, host),
             _ => false,
@@ -256,7 +256,7 @@ impl HostQueues {
     #[inline]
     pub(super) fn ahead(&self, state: &State) -> [Option<HostId>; 3] {
         if let Some(next) = self.front.first(state.back().priorities()) {
-            return [Some(next), state.host(next).seat.link.behind(), None];
+            return [Some(next), state.host(next).scheduling.link.behind(), None];
         }
         let mut resting = self.agenda.first_three();
         [resting.next(), resting.next(), resting.next()]
@@ -378,8 +378,9 @@ mod tests {
             }
             // As an error does that is returned at once.
             drop(turn);
-            let (early, seat) = (frontier.state.host(host).key.to_string(), frontier.state.host(host).seat.state);
-            assert_eq!(matches!(seat, HostState::Idle), loses_its_page, "{seat:?}");
+            let (early, scheduling) =
+                (frontier.state.host(host).key.to_string(), frontier.state.host(host).scheduling.state);
+            assert_eq!(matches!(scheduling, HostState::Idle), loses_its_page, "{scheduling:?}");
             let first = asked(&mut frontier, now);
             if loses_its_page {
                 assert_ne!(first, early);

@@ -74,11 +74,12 @@ impl HostQueues {
     /// reserved for it there: the next host of that queue is called at once, since nothing else would call it.
     fn move_to(&mut self, state: &mut State, id: HostId, address: ServerAddress, now: Timestamp) -> RateGroupId {
         let rate_group = self.rate_groups.join(address, now);
-        let seat = state.host(id).seat;
-        let is_bound = seat.state.line().map(|(kind, _)| kind).or(seat.state.caller()) == Some(GroupKind::Address);
-        let is_moving = is_bound && seat.address != Some(rate_group) && self.leaves_its_queue(state, id);
+        let scheduling = state.host(id).scheduling;
+        let is_bound =
+            scheduling.state.line().map(|(kind, _)| kind).or(scheduling.state.caller()) == Some(GroupKind::Address);
+        let is_moving = is_bound && scheduling.address != Some(rate_group) && self.leaves_its_queue(state, id);
         state.seats()[id].address = Some(rate_group);
-        if let Some(before) = seat.address {
+        if let Some(before) = scheduling.address {
             self.rate_groups.part(before);
             self.call(state, before, GroupKind::Address, now);
         }
@@ -92,7 +93,7 @@ impl HostQueues {
     pub(super) fn rate_group(&self, state: &State, id: HostId, kind: GroupKind) -> Option<RateGroupId> {
         match kind {
             GroupKind::Group => state.policy(id).group.map(RateGroupId::of_group),
-            GroupKind::Address => state.host(id).seat.address,
+            GroupKind::Address => state.host(id).scheduling.address,
             GroupKind::Server => self.rate_groups.server_of(id),
         }
     }
@@ -111,7 +112,7 @@ impl HostQueues {
     /// Call it for each host that is taken, before anything else is decided about it: a reservation that is never released blocks its rate
     /// group for ever.
     pub(super) fn take_reservation(&mut self, state: &State, id: HostId) -> Option<GroupKind> {
-        let caller = state.host(id).seat.state.caller();
+        let caller = state.host(id).scheduling.state.caller();
         if let Some(rate_group) = caller.and_then(|kind| self.rate_group(state, id, kind)) {
             self.rate_groups.answered(rate_group);
         }
@@ -259,8 +260,8 @@ impl HostQueues {
             return;
         }
         let host = state.host(id);
-        let is_asked = host.seat.state == HostState::LeasedRobots;
-        let out = host.seat.out - self.lent.given_up(id) + u8::from(is_asked);
+        let is_asked = host.scheduling.state == HostState::LeasedRobots;
+        let out = host.scheduling.out - self.lent.given_up(id) + u8::from(is_asked);
         let rested = self.rested_as_server(host);
         let rested = self.unrecorded_rest(host, id).map_or(rested, |unrecorded| unrecorded.max(rested));
         let rested = rested.min(now + host.delay(&self.politeness));
@@ -272,8 +273,8 @@ impl HostQueues {
     /// rest is not the server's.
     fn rested_as_server(&self, host: &Host) -> Timestamp {
         let delay = host.delay(&self.politeness);
-        match &host.status.ill {
-            Some(ill) if host.status.failures > 0 && !ill.is_patient => {
+        match &host.status.failure_state {
+            Some(failure_state) if host.status.failures > 0 && !failure_state.is_patient => {
                 let backoff = self.politeness.backoff_of(host.status.failures.into());
                 Timestamp::default() + host.status.due.since(Timestamp::default() + delay.max(backoff)) + delay
             }
@@ -313,7 +314,7 @@ impl HostQueues {
         }
         let is_resting = |id: &HostId| {
             let host = state.host(*id);
-            let is_resting = matches!(host.seat.state, HostState::Asleep | HostState::Snoozed);
+            let is_resting = matches!(host.scheduling.state, HostState::Asleep | HostState::Snoozed);
             is_resting && self.politeness.policy(host.policy).group == Some(number)
         };
         let resting: Vec<HostId> = state.hosts().ids().filter(is_resting).collect();
@@ -346,7 +347,7 @@ impl HostQueues {
     /// An idle host is about to be evicted.
     pub(crate) fn part(&mut self, state: &State, id: HostId) {
         let host = state.host(id);
-        if let Some(address) = host.seat.address {
+        if let Some(address) = host.scheduling.address {
             self.rate_groups.part(address);
         }
         self.domains.part(id);

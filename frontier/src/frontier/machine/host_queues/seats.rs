@@ -43,9 +43,9 @@ impl HostQueues {
     /// further connections, finds its new best URL when its turn comes. O(1), or O(priorities in use) in a wait queue.
     pub(crate) fn arrived(&mut self, state: &mut State, host: HostId, priority: u8, now: Timestamp) {
         let rank = state.back().priorities().rank(priority);
-        match state.host(host).seat.state {
+        match state.host(host).scheduling.state {
             HostState::Idle => self.place(state, host, now),
-            HostState::Leased(_) if state.host(host).seat.out == 0 || state.policy(host).connections > 1 => {
+            HostState::Leased(_) if state.host(host).scheduling.out == 0 || state.policy(host).connections > 1 => {
                 self.place(state, host, now);
             }
             _ => self
@@ -75,15 +75,15 @@ impl HostQueues {
         loses: impl Fn(&State, u8) -> bool,
     ) {
         let is_better = |worse: u8| loses(state, worse);
-        match state.host(host).seat.state {
-            seat @ (HostState::Due(worse)
+        match state.host(host).scheduling.state {
+            scheduling @ (HostState::Due(worse)
             | HostState::Called(worse)
             | HostState::CalledByAddress(worse)
             | HostState::CalledByServer(worse))
                 if is_better(worse) =>
             {
                 let seats = &mut state.seats();
-                let called = seat.caller().map(|kind| HostState::called(kind, priority));
+                let called = scheduling.caller().map(|kind| HostState::called(kind, priority));
                 seats[host].state = called.unwrap_or(HostState::Due(priority));
                 self.front.remove(seats, host, worse);
                 self.front.push(seats, host, priority);
@@ -94,16 +94,17 @@ impl HostQueues {
                 self.held.remove(seats, host, worse);
                 self.held.push(seats, host, priority);
             }
-            seat
-            @ (HostState::InLine(worse) | HostState::InLineOfAddress(worse) | HostState::InLineOfServer(worse))
+            scheduling @ (HostState::InLine(worse)
+            | HostState::InLineOfAddress(worse)
+            | HostState::InLineOfServer(worse))
                 if is_better(worse) =>
             {
-                let (kind, _) = seat.line().expect("it is in a wait queue");
+                let (kind, _) = scheduling.line().expect("it is in a wait queue");
                 self.promote(state, host, kind, worse, priority);
                 self.wake_groups(state, host, now);
             }
-            seat @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if is_better(worse) => {
-                let is_new = seat == HostState::NewGivesWay(worse);
+            scheduling @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if is_better(worse) => {
+                let is_new = scheduling == HostState::NewGivesWay(worse);
                 self.domains.promote(&mut state.seats(), host, (worse, priority), is_new);
             }
             _ => {}
@@ -114,18 +115,18 @@ impl HostQueues {
     /// further page, or stays leased.
     pub(crate) fn place(&mut self, state: &mut State, id: HostId, now: Timestamp) {
         let host = state.host(id);
-        if host.seat.state == HostState::RobotsElsewhere {
+        if host.scheduling.state == HostState::RobotsElsewhere {
             return;
         }
-        let was_idle = host.seat.state == HostState::Idle;
+        let was_idle = host.scheduling.state == HostState::Idle;
         let turn = self.turn(state, id, now);
         let opens = |due| if self.is_over(state, id) { due } else { self.politeness.opens(host.policy, due, now) };
-        let (was_asleep, rested) = (host.seat.state == HostState::Asleep, turn.map(|(due, _)| due));
+        let (was_asleep, rested) = (host.scheduling.state == HostState::Asleep, turn.map(|(due, _)| due));
         let turn = turn.map(|(due, best)| (opens(due), best));
         self.asleep -= usize::from(was_asleep);
-        let competes = turn.map_or(host.seat.out > 0, |(due, _)| due <= now + RIVAL_REST);
-        let seat = match turn {
-            None if host.seat.out > 0 || host.in_hand > 0 => match host.seat.state {
+        let competes = turn.map_or(host.scheduling.out > 0, |(due, _)| due <= now + RIVAL_REST);
+        let scheduling = match turn {
+            None if host.scheduling.out > 0 || host.in_hand > 0 => match host.scheduling.state {
                 leased @ HostState::Leased(_) => leased,
                 _ => HostState::Leased(0),
             },
@@ -148,9 +149,9 @@ impl HostQueues {
                 HostState::Due(priority)
             }
         };
-        state.seats()[id].state = seat;
+        state.seats()[id].state = scheduling;
         self.compete(state, id, competes);
-        self.busy = self.busy + usize::from(was_idle) - usize::from(seat == HostState::Idle);
+        self.busy = self.busy + usize::from(was_idle) - usize::from(scheduling == HostState::Idle);
         self.count_outlook(state, id);
     }
 
@@ -169,7 +170,7 @@ impl HostQueues {
     /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
     pub(crate) fn place_all(&mut self, state: &mut State, now: Timestamp) {
         for host in state.hosts().ids() {
-            match state.host(host).seat.state {
+            match state.host(host).scheduling.state {
                 // It was asked before this process, and its answer may still come.
                 HostState::LeasedRobots => {
                     self.busy += 1;
@@ -231,7 +232,7 @@ impl HostQueues {
     pub(crate) fn wake(&mut self, state: &mut State, now: Timestamp) {
         while let Some(id) = self.agenda.pop_due(now) {
             let host = state.host(id);
-            if host.seat.out == 0 && self.rests_alone(state, id, now) {
+            if host.scheduling.out == 0 && self.rests_alone(state, id, now) {
                 // It was asked by others meanwhile.
                 self.place(state, id, now);
                 continue;
@@ -239,7 +240,7 @@ impl HostQueues {
             let best = self.best(state, id).expect("a host in the agenda has a URL to be lent");
             // A host that failed before it slept is not counted as failing until it has been asked once more: patience is for hosts that
             // may be asked.
-            self.asleep -= usize::from(host.seat.state == HostState::Asleep);
+            self.asleep -= usize::from(host.scheduling.state == HostState::Asleep);
             let seats = &mut state.seats();
             seats[id].state = HostState::Due(best);
             self.front.push(seats, id, best);
@@ -300,11 +301,11 @@ impl HostQueues {
     /// Takes a due host out of its queue; `false` if it is in none. It is then in no list, and has to be [placed](Self::place). A resting
     /// host stays on the agenda, which cannot cheaply remove one from its middle.
     pub(super) fn leaves_its_queue(&mut self, state: &mut State, id: HostId) -> bool {
-        let seat = state.host(id).seat.state;
-        let kind = seat.caller().or(seat.line().map(|(kind, _)| kind));
+        let scheduling = state.host(id).scheduling.state;
+        let kind = scheduling.caller().or(scheduling.line().map(|(kind, _)| kind));
         let rate_group = kind.and_then(|kind| self.rate_group(state, id, kind));
         let seats = &mut state.seats();
-        match (seat, rate_group) {
+        match (scheduling, rate_group) {
             (
                 HostState::Called(priority)
                 | HostState::CalledByAddress(priority)
@@ -355,9 +356,9 @@ impl HostQueues {
         self.failing.since = None;
         self.agenda = Agenda::default();
         for id in state.hosts().ids() {
-            let seat = state.host(id).seat.state;
-            let waits = seat.line().is_some() || seat.gives_way().is_some();
-            if seat == HostState::Snoozed || (waits && self.leaves_its_queue(state, id)) {
+            let scheduling = state.host(id).scheduling.state;
+            let waits = scheduling.line().is_some() || scheduling.gives_way().is_some();
+            if scheduling == HostState::Snoozed || (waits && self.leaves_its_queue(state, id)) {
                 self.place(state, id, now);
             }
         }

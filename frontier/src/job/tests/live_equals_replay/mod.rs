@@ -148,7 +148,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Enough are scheduled that a checkpoint has them in several pieces.
+    /// Enough are scheduled that a checkpoint has them in several chunks.
     #[test]
     fn a_long_schedule_is_made_again(acts in acts()) {
         is_made_again(&acts, true, Rules::of(Layout::Blocked), 8000)?;
@@ -308,8 +308,8 @@ fn resume(
     options.scope.dropped = dropped.to_vec();
     let mut resume = Resume::new(&options, seen).unwrap();
     resume.load_seen_at(if rules.layout.forgets() { checkpoint.seen_at.clone() } else { Vec::new() });
-    for (slice, position) in &checkpoint.slices {
-        resume.load(slice, *position).unwrap();
+    for (chunk, position) in &checkpoint.chunks {
+        resume.load(chunk, *position).unwrap();
     }
     checkpoint.images.values().for_each(|image| resume.load_evicted(image).unwrap());
     if !checkpoint.contents.is_empty() {

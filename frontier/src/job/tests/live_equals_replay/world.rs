@@ -77,8 +77,8 @@ pub(super) fn journal(
 #[derive(Default)]
 pub(super) struct Checkpoint {
     pub(super) from: Position,
-    pub(super) slices: Vec<(Vec<u8>, Position)>,
-    /// The slice that follows.
+    pub(super) chunks: Vec<(Vec<u8>, Position)>,
+    /// The chunk that follows.
     pub(super) next: Option<StateChunk>,
     pub(super) seen: Vec<u8>,
     pub(super) contents: Vec<u8>,
@@ -242,9 +242,9 @@ impl Puppet {
     fn evict(&mut self, first: u8) {
         let (mut bytes, mut rest) = (Vec::new(), Some(StateChunk::default()));
         let mut images = Vec::new();
-        while let Some(slice) = rest {
+        while let Some(chunk) = rest {
             bytes.clear();
-            rest = self.frontier.save(slice, &mut bytes);
+            rest = self.frontier.save(chunk, &mut bytes);
             for idle in idle_hosts(&bytes).filter(|idle| {
                 let is_queue = idle.key.starts_with('@');
                 is_queue || *idle.key >= *format!("https://h{first}")
@@ -341,11 +341,11 @@ impl Puppet {
         yielded
     }
 
-    /// Begins a checkpoint, or goes on with it by one slice, or ends it.
+    /// Begins a checkpoint, or goes on with it by one chunk, or ends it.
     pub(super) fn save(&mut self) {
         let end = self.frontier.journal().journal.end();
         let Some(checkpoint) = &mut self.saved else {
-            // The replay also covers what happens before the first slice.
+            // The replay also covers what happens before the first chunk.
             let images = self.frontier.journal().images.clone();
             self.saved = Some(Checkpoint { from: end, images, ..Checkpoint::default() });
             return;
@@ -353,9 +353,9 @@ impl Puppet {
         if checkpoint.is_whole {
             return;
         }
-        let mut slice = Vec::new();
-        checkpoint.next = self.frontier.save(checkpoint.next.unwrap_or_default(), &mut slice);
-        checkpoint.slices.push((slice, end));
+        let mut chunk = Vec::new();
+        checkpoint.next = self.frontier.save(checkpoint.next.unwrap_or_default(), &mut chunk);
+        checkpoint.chunks.push((chunk, end));
         if checkpoint.next.is_none() {
             let mut checkpoint = self.saved.take().unwrap();
             let gate = Arc::clone(self.frontier.gate());
