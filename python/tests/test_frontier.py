@@ -201,6 +201,16 @@ def test_priorities_and_orders() -> None:
     assert [url[-1] for _, url in crawl(frontier, {})] == ["b", "c", "a"]
 
 
+def test_what_is_found_again_moves_up() -> None:
+    frontier = Frontier(robots=False, host_delay=0, move_up=True)
+    found = [("a", 5), ("b", 6), ("b", 4), ("a", 9)]
+    links = [Link(f"https://example.org/{page}", priority=priority) for page, priority in found]
+    assert frontier.admit(links, now=0.0) == [None, None, "seen", "seen"]
+    assert [url[-1] for _, url in crawl(frontier, {})] == ["b", "a"]
+    statistics = frontier.statistics()
+    assert (statistics.moved_up, statistics.not_looked_at) == (1, 0)
+
+
 def test_a_queue_stands_for_its_hosts(tmp_path: pathlib.Path) -> None:
     options: dict[str, Any] = {
         "scope": "any",

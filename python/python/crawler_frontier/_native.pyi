@@ -377,6 +377,7 @@ class FrontierOptions(TypedDict, total=False):
     robots_memory: _Size
     hosts: Mapping[str, HostRule]
     groups: Mapping[str, HostGroup]
+    move_up: bool
     order: _Order
     request_rate: float | None
     byte_rate: _Size | None
@@ -675,6 +676,10 @@ class FrontierStatistics:
     def expired(self) -> int: ...
     @property
     def shared_priorities(self) -> int: ...
+    @property
+    def moved_up(self) -> int: ...
+    @property
+    def not_looked_at(self) -> int: ...
     @property
     def unreachable(self) -> int: ...
     @property

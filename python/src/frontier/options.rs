@@ -65,6 +65,7 @@ impl Options {
             "lease_timeout" => frontier.lease_timeout = maybe(value, |value| duration(name, value))?,
             "metadata_bytes" => frontier.metadata.bytes = usize::try_from(bytes(name, value)?)?,
             "metadata_memory" => frontier.metadata.memory = bytes(name, value)?,
+            "move_up" => frontier.move_up = value.extract()?,
             "order" => frontier.order = order(name, value)?,
             "pages_in_hand" => frontier.pages_in_hand = value.extract()?,
             "request_rate" => frontier.request_rate = value.extract()?,

@@ -77,6 +77,10 @@ numbers! {
         expired: u64,
         /// URLs that were queued with others of the closest priority, in this run.
         shared_priorities: u64,
+        /// URLs that were found again with a better priority and moved up, in this run.
+        moved_up: u64,
+        /// URLs that were found again and not looked at, since too many came at once, in this run.
+        not_looked_at: u64,
         /// URLs that were given up with their hosts, and wait to be asked for again.
         unreachable: u64,
         /// Bytes of memory in all.
@@ -114,6 +118,8 @@ impl From<heart::FrontierStatistics> for FrontierStatistics {
             retired_hosts: of.retired_hosts,
             expired: of.expired,
             shared_priorities: of.shared_priorities,
+            moved_up: of.moved_up,
+            not_looked_at: of.not_looked_at,
             unreachable: of.unreachable,
             memory: of.memory,
             queue_memory: of.queue_memory,
