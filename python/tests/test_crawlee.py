@@ -511,7 +511,7 @@ def test_a_kill_between_two_writes_repeats_no_request(storage: Storage) -> None:
     # The first was being handled: the frontier had not been told. The second was being reclaimed: it is there twice.
     with (path / "handled.keys").open("ab") as file:
         file.write(digest(first.unique_key))
-    with Frontier.open(path / "frontier", **store_module.UNJUDGED) as frontier:
+    with Frontier.open(path / "frontier", **store_module.OPTIONS) as frontier:
         payload = b"J" + dump(second)
         frontier.admit(
             [Link(second.url, metadata=payload, identity=digest(second.unique_key), unconditional=True, depth=1)] * 2
@@ -549,7 +549,7 @@ def test_a_checkpoint_is_written_from_time_to_time(storage: Storage, monkeypatch
             thread.join()
     path = storage.directory / "request_queues" / "default"
     assert json.loads((path / "__metadata__.json").read_text())["total_request_count"] == 2
-    with Frontier.open(path / "frontier", **store_module.UNJUDGED) as frontier:
+    with Frontier.open(path / "frontier", **store_module.OPTIONS) as frontier:
         assert frontier.opening is not None and frontier.opening.checkpoint is not None
         assert frontier.statistics().completed == 2
 
@@ -560,7 +560,7 @@ def test_two_processes_cannot_have_one_queue(storage: Storage) -> None:
 
     storage.directory.mkdir(parents=True)
     path = storage.directory / "request_queues" / "default"
-    with Frontier.open(path / "frontier", **store_module.UNJUDGED), pytest.raises(JobLockedError):
+    with Frontier.open(path / "frontier", **store_module.OPTIONS), pytest.raises(JobLockedError):
         run(test())
     run(test())
 

@@ -95,27 +95,11 @@ pub(super) fn host_answer(
     })
 }
 
-/// All failures that Python may name. Those that only the frontier itself finds are not among them.
-const FAILURES: [Failure; 12] = [
-    Failure::Address,
-    Failure::BadResponse,
-    Failure::Connect,
-    Failure::Dns,
-    Failure::Incomplete,
-    Failure::Lost,
-    Failure::NoSuchHost,
-    Failure::Port,
-    Failure::Proxy,
-    Failure::ProxyRefusal,
-    Failure::Timeout,
-    Failure::Tls,
-];
-
 /// The outcome of a failure, by its name.
 pub(super) fn failed(failure: &str, words: &str) -> PyResult<Outcome> {
-    let known = FAILURES.into_iter().find(|known| known.name() == failure);
+    let known = Failure::REPORTED.into_iter().find(|known| known.name() == failure);
     known.map(|failure| Outcome::Failed(Trouble::new(failure, words))).ok_or_else(|| {
-        let names = FAILURES.map(Failure::name).join(", ");
+        let names = Failure::REPORTED.map(Failure::name).join(", ");
         bad_option("failure", format!("{failure:?}"), &format!("is one of {names}"))
     })
 }

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from crawlee.storage_clients.models import RequestQueueMetadata
 
 from .._native import Fetch, Frontier, GiveUp, Link, Wait
+from .._unjudged import ENDLESS, UNJUDGED
 from .handled import Handled, digest
 from .payload import dump, load
 
@@ -46,28 +47,12 @@ _REQUEST, _FILE = b"J", b"F"
 #: Where requests wait whose URL the frontier takes for none: Crawlee may know better.
 _NO_URL = "http://no-url.invalid/"
 
-_ENDLESS = 2**31 - 1
-#: No request is judged: Crawlee has its own rules.
-UNJUDGED: dict[str, Any] = {
-    "scope": "any",
-    "robots": False,
-    "url_bytes": 2**40,
-    "path_segments": 1000,
-    "segment_repeats": _ENDLESS,
-    "parameters": _ENDLESS,
-    "redirects": 255,
-    "domain_lead": _ENDLESS,
-    "shape_budget": 0,
-    "section_budget": 0,
-    "host_budget": 0,
-    "domain_budget": 0,
-    "session_budget": 0,
-    "mirror_budget": 0,
-    "parameter_sets": 0,
+#: Of each queue.
+OPTIONS: dict[str, Any] = {
+    **UNJUDGED,
     # No host is given up: each request has its own number of tries.
-    "host_failures": _ENDLESS,
+    "host_failures": ENDLESS,
     "patience": "365d",
-    "address_delay": 0,
     # A new request that is taken for a seen one would be lost.
     "layout": "exact",
     # It grows. Many queues may be open at once.
@@ -122,7 +107,7 @@ class Store:
         self.options = dict(options)
         self._metadata = metadata
         connections = options.get("connections_per_host", 1)
-        self._all_options = {**UNJUDGED, "first_contacts_per_host": connections, **options}
+        self._all_options = {**OPTIONS, "first_contacts_per_host": connections, **options}
         self._parts = _Parts(path, self._all_options)
         #: What a client has fetched. A lease that no client knows any more goes back by itself.
         self.out: weakref.WeakValueDictionary[bytes, Lease] = weakref.WeakValueDictionary()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from .._errors import OptionError
+from .._unjudged import UNJUDGED
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -47,28 +48,12 @@ def options_of(settings: BaseSettings, spider: Spider) -> dict[str, Any]:
         name: {**group, "hosts": [_rule_of(host) for host in group.get("hosts", ())]}
         for name, group in given.get("groups", {}).items()
     }
-    endless = 2**31 - 1
     return {
         # Whatever the spider yields, its rules are the spider's own.
-        "scope": "any",
-        "robots": False,
-        "url_bytes": 2**40,
-        "path_segments": 1000,
-        "segment_repeats": endless,
-        "parameters": endless,
-        "redirects": 255,
-        "domain_lead": endless,
-        "shape_budget": 0,
-        "section_budget": 0,
-        "host_budget": 0,
-        "domain_budget": 0,
-        "session_budget": 0,
-        "mirror_budget": 0,
-        "parameter_sets": 0,
+        **UNJUDGED,
         "host_delay": delay,
         "connections_per_host": most,
         "first_contacts_per_host": most,
-        "address_delay": 0,
         "order": settings.get("FRONTIER_ORDER", "lifo"),
         "metadata_bytes": "1MiB",
         **given,
