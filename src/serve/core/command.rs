@@ -128,7 +128,7 @@ pub(super) struct LeaseCall {
     /// When it is answered even if there is none.
     pub(super) until: Timestamp,
     pub(super) to: oneshot::Sender<Result<LentBatch, CallError>>,
-    /// Its place among those that may wait.
+    /// Its permit among the long polls.
     pub(super) _place: OwnedSemaphorePermit,
 }
 
@@ -156,7 +156,7 @@ impl CrawlShared {
 pub struct CrawlCounts {
     /// URLs that came in.
     pub urls: AtomicU64,
-    /// Of these, those that are queued.
+    /// URLs that were queued.
     pub admitted: AtomicU64,
     /// Leases that went out.
     pub leased: AtomicU64,

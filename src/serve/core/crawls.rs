@@ -23,7 +23,7 @@ use crate::driver::own;
 use crate::job::replace;
 use crate::lending::Clock;
 
-/// A name that a crawl may have: 1 to 64 letters, digits, `.`, `_` and `-`, of which the first is no dot.
+/// A crawl's name: 1 to 64 letters, digits, `.`, `_` and `-`, and no dot first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CrawlName(String);
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::frontier::{
-    Completion, Failure, Frontier, FrontierError, Href, LeaseToken, Outcome, Reply, Timestamp, Trouble, Validators,
+    Completion, Frontier, FrontierError, Href, LeaseToken, Outcome, Reply, Timestamp, Trouble, Validators,
 };
 use crate::job::JobJournal;
 
@@ -181,22 +181,3 @@ pub(super) fn give_back(
 ) -> io::Result<Vec<EndAnswer>> {
     tokens.iter().map(|token| EndAnswer::of(frontier.give_back_token(*token, now), |()| EndAnswer::GivenBack)).collect()
 }
-
-/// The failures that a worker may report, by their [names](Failure::name).
-pub const FAILURES: [Failure; 15] = [
-    Failure::Address,
-    Failure::BadResponse,
-    Failure::Connect,
-    Failure::Dns,
-    Failure::Incomplete,
-    Failure::Lost,
-    Failure::NoSuchHost,
-    Failure::Port,
-    Failure::Proxy,
-    Failure::ProxyRefusal,
-    Failure::Refused,
-    Failure::Robots,
-    Failure::Server,
-    Failure::Timeout,
-    Failure::Tls,
-];

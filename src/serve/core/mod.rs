@@ -21,5 +21,5 @@ mod waiters;
 pub use command::{CallError, CrawlCounts, LentBatch, Waiting};
 pub use crawl::{CrawlState, ServedCrawl};
 pub use crawls::{CrawlName, Crawls, CrawlsError, Opened};
-pub use ends::{EndAnswer, FAILURES, LeaseEnd, OwnedHref, PageEnd};
+pub use ends::{EndAnswer, LeaseEnd, OwnedHref, PageEnd};
 pub use rules::{CrawlRules, PlainRules, ReadRules, RulesError, ServeLimits, duration};

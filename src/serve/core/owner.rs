@@ -1,8 +1,8 @@
 //! The thread that owns a crawl's frontier: it acts, flushes once, and then answers.
 //!
 //! ```text
-//!   take a command, and those that have come meanwhile (for 2 ms at most)
-//!     ▶ act on the frontier ▶ lend to those that wait ▶ one flush ▶ answer all of them
+//!   take a command, and all that came meanwhile (for 2 ms at most)
+//!     ▶ act on the frontier ▶ lend to waiting calls ▶ one flush ▶ answer all calls
 //! ```
 //!
 //! So no answer precedes its record in the journal, and a thousand calls share a flush as well as two do. The tasks of the server never wait

@@ -11,9 +11,9 @@ use serde::de::{Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use crate::address::{HostKey, Identity};
-use crate::frontier::{LeaseToken, Trouble, Validators};
+use crate::frontier::{Failure, LeaseToken, Trouble, Validators};
 use crate::gate::{Found, Gate, Refusal, Via};
-use crate::serve::core::{FAILURES, LeaseEnd, OwnedHref, PageEnd};
+use crate::serve::core::{LeaseEnd, OwnedHref, PageEnd};
 
 /// A line of `urls`: a URL alone, or a URL and what is said about it.
 #[derive(Deserialize)]
@@ -202,8 +202,8 @@ pub(super) fn done_line(line: &[u8]) -> Result<LeaseEnd, String> {
             }
         }
         (None, Some(name)) => {
-            let failure = FAILURES.into_iter().find(|failure| failure.name() == name).ok_or_else(|| {
-                let names: Vec<_> = FAILURES.iter().map(|failure| failure.name()).collect();
+            let failure = Failure::REPORTED.into_iter().find(|failure| failure.name() == name).ok_or_else(|| {
+                let names = Failure::REPORTED.map(Failure::name);
                 format!("failure: {name:?} is none of {}", names.join(", "))
             })?;
             PageEnd::Failed(Trouble::new(failure, line.message.as_deref().unwrap_or_default()))
@@ -262,7 +262,7 @@ fn decode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::{Failure, Frontier, FrontierOptions};
+    use crate::frontier::{Frontier, FrontierOptions};
 
     fn judged(line: &str) -> (String, Vec<Found>) {
         let frontier = Frontier::new(&FrontierOptions::default()).unwrap();
@@ -320,6 +320,8 @@ mod tests {
             (r#"{"token":"a-1","status":200,"failure":"timeout"}"#, "either"),
             (r#"{"token":"a-1","status":99}"#, "status: 99"),
             (r#"{"token":"a-1","failure":"tired"}"#, "private_address"),
+            // The frontier itself finds this one.
+            (r#"{"token":"a-1","failure":"robots_unreachable"}"#, "private_address"),
             (r#"{"token":"x","status":200}"#, "token: "),
             (r#"{"status":200}"#, "missing field `token`"),
             (r#"{"token":"a-1","status":200,"retry_after":-1}"#, "retry_after: "),
@@ -328,6 +330,13 @@ mod tests {
             let error = done_line(line.as_bytes()).unwrap_err();
             assert!(error.contains(word), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn the_description_lists_the_failures() {
+        let description: serde_json::Value = serde_json::from_str(include_str!("../../../docs/openapi.json")).unwrap();
+        let listed = &description["components"]["schemas"]["Done"]["properties"]["failure"]["enum"];
+        assert_eq!(listed, &serde_json::json!(Failure::REPORTED.map(Failure::name)));
     }
 
     #[test]

@@ -155,6 +155,22 @@ impl Failure {
         matches!(self, Self::Address | Self::Port)
     }
 
+    /// The failures that a worker may report. The frontier itself finds the others, from statuses and from the robots.txt of a host.
+    pub const REPORTED: [Self; 12] = [
+        Self::Address,
+        Self::BadResponse,
+        Self::Connect,
+        Self::Dns,
+        Self::Incomplete,
+        Self::Lost,
+        Self::NoSuchHost,
+        Self::Port,
+        Self::Proxy,
+        Self::ProxyRefusal,
+        Self::Timeout,
+        Self::Tls,
+    ];
+
     /// All kinds.
     const ALL: [Self; 15] = [
         Self::Address,

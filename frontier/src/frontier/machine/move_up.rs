@@ -209,8 +209,8 @@ impl<J: Journal> Frontier<J> {
         better
     }
 
-    /// Reads the entries of these, and orders them by their hosts. Those that are others' are left out, and so are those that would stay
-    /// where they are, since no front queue is closer to their priorities.
+    /// Reads the entries of these URLs, and sorts them by host. It leaves out places of other URLs, and URLs that would stay where they are
+    /// because no front queue is closer to their priority.
     fn hosts_of_better(&mut self, better: Vec<Better>) -> io::Result<Vec<(HostId, Better)>> {
         let mut moves = Vec::with_capacity(better.len());
         for better in better {

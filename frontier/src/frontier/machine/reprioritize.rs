@@ -181,9 +181,9 @@ impl<J: Journal> Frontier<J> {
         Ok(done)
     }
 
-    /// The positions of the requests at this URL that wait, in the order in which they were queued; with an [identity](Href::identity), of
-    /// those that have it; with a [queue](Href::queue), of those in it. It is for a caller that has only a URL, and must name one of several
-    /// requests.
+    /// The positions of the requests at this URL that wait, in the order in which they were queued. An [identity](Href::identity) of
+    /// `href` selects the requests with that identity, a [queue](Href::queue) the requests in that queue. Call it with only a URL at hand, to
+    /// name one of several requests.
     ///
     /// Reads the entry of each URL that waits in its queue, and of each that waits for a time, is set aside or was given up: about a
     /// microsecond each. No text is kept in memory for it.
@@ -334,8 +334,8 @@ impl<J: Journal> Frontier<J> {
         Ok(done)
     }
 
-    /// The hosts of URLs at these positions, in the order of their numbers; `None`: those of all hosts, if so many are named that a walk over all URLs
-    /// takes no longer.
+    /// The hosts of the URLs at these positions, by their numbers. `None` stands for all hosts: so many URLs are named that a walk over all
+    /// URLs takes no longer.
     fn hosts_of(&mut self, named: &ScoreTable) -> io::Result<Option<Vec<HostId>>> {
         if (named.len() as u64).saturating_mul(FEW) >= self.state.count().queued {
             return Ok(None);

@@ -6,7 +6,7 @@ use crate::frontier::durable::{Entry, Moves};
 use crate::frontier::queues::{Places, WaitingPlace};
 use crate::gate::{Gate, fingerprint};
 
-/// Where URLs wait, and those that moved up.
+/// The place of each waiting URL, and the moves that the table has yet to be told.
 #[derive(Debug)]
 pub(super) struct MoveUps {
     pub(super) places: Places,

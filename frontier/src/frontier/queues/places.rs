@@ -14,7 +14,7 @@
 //! 4,096 is copied at a time. It never shrinks.
 //!
 //! Two URLs with the same 51 bits are taken for one another: a lookup among ten million finds one that was not asked for once in 200
-//! million times. So whoever moves a URL by a text that was found compares the whole fingerprint first.
+//! million times. So a caller compares the whole fingerprint before it moves a URL.
 //!
 //! URLs may have one fingerprint: unconditional ones, and such as were scheduled twice. The second and all others are in a map, since a
 //! lookup in the table would pass each of them.

@@ -244,8 +244,8 @@ fn write_synced<S: Storage>(
 
 /// The owner of a frontier, while a checkpoint of it is written. The frontier is locked for one chunk at a time, and is free in between.
 pub trait Owner<S: Storage = Disk> {
-    /// Runs `act` on the frontier while nobody else uses it. Everything that the owner does between two calls goes to the journal, after
-    /// the positions of the chunks that are already saved.
+    /// Runs `act` on the frontier while no other thread uses it. What happens between two calls is journaled after the positions of the
+    /// chunks that are already saved.
     fn with<T>(&mut self, act: impl FnOnce(&mut Frontier<JobJournal<S>>) -> T) -> T;
 
     /// Runs `act` at a moment when every admitted URL is also submitted: none is between the gate and the frontier. An owner that has

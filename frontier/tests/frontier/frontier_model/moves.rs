@@ -129,7 +129,7 @@ impl Model {
         done
     }
 
-    /// Pages were found again: those that wait in a queue get the better priority.
+    /// Pages were found again: each page that waits in a queue gets the better priority.
     pub(super) fn found_again(&mut self, found: &[Url], now: Timestamp) {
         if !self.options.move_up {
             return;
