@@ -3,14 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crawler_frontier::frontier::{
-    Frontier, FrontierOptions, Href, Journal, Next, Outcome, QueueOrder, Timestamp, WaitingUrl,
-};
+use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Journal, Next, Outcome, QueueOrder, WaitingUrl};
 use crawler_frontier::gate::{Admission, Found, LinkUrl, Links, ScopeKind, Via};
 use crawler_frontier::job::JobJournal;
 
-const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
-const HOST: &str = "https://a.example";
+use crate::moves::{HOST, NOW, drain, pages};
 
 fn options() -> FrontierOptions {
     let mut options = FrontierOptions::default();
@@ -32,20 +29,6 @@ fn find(frontier: &mut Frontier<impl Journal>, pages: &[(&str, i64)]) {
         let url = format!("{HOST}/{page}");
         frontier.seed(href(&url, *priority), NOW).unwrap();
     }
-}
-
-fn drain(frontier: &mut Frontier<impl Journal>, until: Timestamp) -> Vec<(String, i64)> {
-    let mut asked = Vec::new();
-    while let Next::Fetch(lease) = frontier.next(until).unwrap() {
-        asked.push((lease.url()[HOST.len() + 1..].to_owned(), lease.priority()));
-        let outcome = Outcome::response(&lease, 200, b"");
-        frontier.complete(lease, outcome, until).unwrap();
-    }
-    asked
-}
-
-fn pages(expected: &[(&str, i64)]) -> Vec<(String, i64)> {
-    expected.iter().map(|(page, score)| ((*page).to_owned(), *score)).collect()
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crawler_frontier::gate::{DropRule, Position, ScopeKind};
 use crawler_frontier::job::repair::{LineFormat, PageLine, look};
 use crawler_frontier::job::{Job, JobJournal};
 
-const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
-const HOST: &str = "https://a.example";
+pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
+pub(crate) const HOST: &str = "https://a.example";
 
 fn options() -> FrontierOptions {
     let mut options = FrontierOptions::default();
@@ -39,7 +39,7 @@ fn seed(frontier: &mut Frontier<impl Journal>, pages: &str) {
 }
 
 /// Fetches all that is queued or due until then: the pages with their priorities.
-fn drain(frontier: &mut Frontier<impl Journal>, until: Timestamp) -> Vec<(String, i64)> {
+pub(crate) fn drain(frontier: &mut Frontier<impl Journal>, until: Timestamp) -> Vec<(String, i64)> {
     let mut asked = Vec::new();
     while let Next::Fetch(lease) = frontier.next(until).unwrap() {
         asked.push((lease.url()[HOST.len() + 1..].to_owned(), lease.priority()));
@@ -49,7 +49,8 @@ fn drain(frontier: &mut Frontier<impl Journal>, until: Timestamp) -> Vec<(String
     asked
 }
 
-fn pages(expected: &[(&str, i64)]) -> Vec<(String, i64)> {
+/// Pages with their priorities, as [`drain`] returns them.
+pub(crate) fn pages(expected: &[(&str, i64)]) -> Vec<(String, i64)> {
     expected.iter().map(|(page, score)| ((*page).to_owned(), *score)).collect()
 }
 
