@@ -17,6 +17,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::json;
 
+use crate::client::Client;
 use crate::served::{Served, crawl};
 
 #[test]
@@ -82,16 +83,22 @@ fn stalled_long_polls_are_bounded_and_hold_up_nobody() {
     for name in ["c", "other"] {
         client.ask("PUT", &format!("/v1/crawls/{name}"), r#"{"politeness":{"host_delay":"1ms","robots":false}}"#);
     }
-    let mut stalled: Vec<_> = (0..POLLS)
-        .map(|_| {
-            let mut stalled = served.client();
-            stalled.send("POST", "/v1/crawls/c/lease?wait=60s", "").unwrap();
-            stalled
-        })
-        .collect();
-    while client.get("/v1/crawls/c/statistics")["waiting_calls"] != POLLS {
-        thread::yield_now();
+    let wait_for = |client: &mut Client, calls: usize| {
+        while client.get("/v1/crawls/c/statistics")["waiting_calls"] != calls {
+            thread::yield_now();
+        }
+    };
+    let mut stalled = Vec::new();
+    for nth in 1..=POLLS {
+        let mut poll = served.client();
+        poll.send("POST", "/v1/crawls/c/lease?wait=60s", "").unwrap();
+        stalled.push(poll);
+        if nth == 1 {
+            // What comes next comes after it: connections have no order among themselves.
+            wait_for(&mut client, 1);
+        }
     }
+    wait_for(&mut client, POLLS);
     let refused = client.post("/v1/crawls/c/lease?wait=60s", "");
     assert_eq!(refused.status, 503);
     assert!(refused.head.contains("retry-after: 1") && refused.body.contains("400 calls"), "{refused:?}");
@@ -102,9 +109,7 @@ fn stalled_long_polls_are_bounded_and_hold_up_nobody() {
     client.post("/v1/crawls/c/urls", "\"http://a.example/\"");
     assert_eq!(stalled[0].receive().unwrap().json()["leases"].as_array().unwrap().len(), 1);
     drop(stalled);
-    while client.get("/v1/crawls/c/statistics")["waiting_calls"] != 0 {
-        thread::yield_now();
-    }
+    wait_for(&mut client, 0);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn workers_and_the_server_are_killed_and_the_web_notices_nothing() {
 
     let mut server = Server::start(place);
     let settings = json!({ "politeness": { "host_delay": DELAY, "backoff": "20ms", "address_delay": "0s", "connections_per_address": 64 },
-        "serve": { "lease_timeout": "1s" } });
+        "serve": { "lease_timeout": "3s" } });
     let made = server.client().ask("PUT", "/v1/crawls/c", &settings.to_string());
     assert_eq!(made.status, 201, "{made:?}");
     assert_eq!(server.client().post("/v1/crawls/c/urls", "\"http://www.simulated.test/\"").each("verdict"), ["new"]);
