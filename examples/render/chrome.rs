@@ -89,7 +89,7 @@ impl Client for Chrome {
     }
 
     /// A page that waits for a tab is not late.
-    fn keeps_clocks(&self) -> bool {
+    fn enforces_timeouts(&self) -> bool {
         true
     }
 }

@@ -50,12 +50,12 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// Whether it resolves a URL's host by itself, as a client does that has its own proxy, its own DNS, or no network. The crawl then does
     /// no lookup, so politeness by IP address does not count that host. The address is checked afterwards, if the response has a
     /// [`remote_addr`](ClientResponse::remote_addr).
-    fn finds_host(&self, _url: &CanonicalUrl) -> bool {
+    fn resolves_host(&self, _url: &CanonicalUrl) -> bool {
         true
     }
 
     /// Whether it enforces a request's clocks itself. Otherwise the crawl does.
-    fn keeps_clocks(&self) -> bool {
+    fn enforces_timeouts(&self) -> bool {
         false
     }
 
@@ -69,7 +69,7 @@ pub trait Client: fmt::Debug + Send + Sync {
 
     /// Whether it honors an option on how hosts are reached: `proxy`, `ca_files`, `insecure`, `client_certificate`, `deny_networks`,
     /// `http1_only` or `resolve_all_to`. A crawl does not begin with an option that its client does not honor.
-    fn goes_by(&self, _option: &str) -> bool {
+    fn honors(&self, _option: &str) -> bool {
         false
     }
 
@@ -126,7 +126,7 @@ pub trait ClientBody: fmt::Debug + Send {
     }
 
     /// Called when a clock runs out: the connection may be dead.
-    fn ran_out(&mut self) {}
+    fn timed_out(&mut self) {}
 }
 
 /// A body that is complete.

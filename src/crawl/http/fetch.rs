@@ -163,7 +163,7 @@ impl Fetcher {
         is_first_contact: bool,
         tell: impl FnOnce(&[IpAddr]) -> T,
     ) -> T {
-        if self.client(url).finds_host(url) {
+        if self.client(url).resolves_host(url) {
             return tell(&[]);
         }
         self.names.tell_addresses(url.host(), is_first_contact, tell).await
@@ -173,18 +173,18 @@ impl Fetcher {
     pub(in crate::crawl) async fn ask(&self, mut ask: Ask<'_>) -> Result<Response, FetchError> {
         let url = ask.url;
         let client = self.client(url);
-        let is_found_elsewhere = client.finds_host(url);
-        self.guard.check(url, is_found_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
+        let is_resolved_elsewhere = client.resolves_host(url);
+        self.guard.check(url, is_resolved_elsewhere).map_err(|(failure, reason)| FetchError::new(failure, reason))?;
         let access = self.accesses.of(url.host());
         // The lookup comes before any deadline: waiting for a permit to look a name up does not count against the host.
-        if !is_found_elsewhere {
+        if !is_resolved_elsewhere {
             self.names.look_up_ahead(url.host(), ask.is_first_contact).await;
         }
         let request = ClientRequest::new(&ask, access, self.cookies.as_deref(), &self.options, &self.times);
         let ClientResponse { head, body, remote_addr } = head_by(client, &request).await?;
         let (total, sent_at, bytes) = (request.total(), request.sent_at(), request.take_bytes());
         let sent_at = sent_at.unwrap_or(total.from);
-        if is_found_elsewhere
+        if is_resolved_elsewhere
             && let Some(address) = remote_addr.map(|address| address.ip())
             && let Some(refusal) = self.guard.refusal(address)
         {
@@ -282,7 +282,7 @@ impl Fetcher {
                     break if is_enough { Ok(()) } else { Err(error) };
                 }
                 Err(_) => {
-                    body.ran_out();
+                    body.timed_out();
                     break Err(clock.ran_out());
                 }
             };
@@ -361,7 +361,7 @@ impl Fetcher {
 /// Has the client send the request, and waits for the head. An error has the time at which the request was sent.
 async fn head_by(client: &dyn Client, request: &ClientRequest<'_>) -> Result<ClientResponse, FetchError> {
     let asked = client.ask(request);
-    let answer = if client.keeps_clocks() { asked.await } else { request.within_clocks(asked).await };
+    let answer = if client.enforces_timeouts() { asked.await } else { request.within_clocks(asked).await };
     answer.map_err(|error| FetchError { sent_at: error.sent_at.or_else(|| request.sent_at()), ..error })
 }
 

@@ -269,11 +269,11 @@ impl Client for Direct {
         Box::pin(self.answer(request))
     }
 
-    fn finds_host(&self, url: &CanonicalUrl) -> bool {
+    fn resolves_host(&self, url: &CanonicalUrl) -> bool {
         self.proxies.of(url).is_some_and(Proxy::resolves_names)
     }
 
-    fn keeps_clocks(&self) -> bool {
+    fn enforces_timeouts(&self) -> bool {
         true
     }
 
@@ -322,7 +322,7 @@ impl ClientBody for DirectBody {
         self.is_mended
     }
 
-    fn ran_out(&mut self) {
+    fn timed_out(&mut self) {
         if let Some(connection) = &self.connection {
             connection.distrust();
         }

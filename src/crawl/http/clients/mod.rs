@@ -77,7 +77,7 @@ pub(super) fn check(options: &FetchOptions, own: &dyn Client) -> Result<(), Acce
         ("http1_only", options.http1_only),
         ("resolve_all_to", options.resolve_all_to.is_some()),
     ];
-    match asked.into_iter().find(|(option, is_asked)| *is_asked && !own.goes_by(option)) {
+    match asked.into_iter().find(|(option, is_asked)| *is_asked && !own.honors(option)) {
         Some((option, _)) => {
             let name = own.name();
             let reason =

@@ -223,14 +223,14 @@ impl Client for Reqwest {
         Box::pin(self.answer_in_time(request))
     }
 
-    fn finds_host(&self, url: &CanonicalUrl) -> bool {
+    fn resolves_host(&self, url: &CanonicalUrl) -> bool {
         match &self.0 {
             Kind::Ours(ours) => ours.proxies.of(url).is_some_and(Proxy::resolves_names),
             Kind::Theirs { .. } => true,
         }
     }
 
-    fn keeps_clocks(&self) -> bool {
+    fn enforces_timeouts(&self) -> bool {
         matches!(self.0, Kind::Ours(_))
     }
 
