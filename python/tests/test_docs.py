@@ -80,4 +80,4 @@ def test_all_names_what_there_is() -> None:
     scope: dict[str, object] = {}
     exec("from crawler_frontier import *", scope)
     public = {name for name in vars(crawler_frontier) if not name.startswith("_")} - {"TYPE_CHECKING", "annotations"}
-    assert public <= set(crawler_frontier.__all__) | {"aio", "crawlee", "scrapy"}
+    assert public <= set(crawler_frontier.__all__) | {"aio", "crawlee", "remote", "scrapy"}

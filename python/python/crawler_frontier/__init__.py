@@ -18,6 +18,7 @@ from ._errors import (
     LeaseOverError,
     MetadataError,
     OptionError,
+    RemoteError,
     SeenError,
     SnapshotError,
 )
@@ -91,6 +92,7 @@ __all__: list[str] = [
     "Opening",
     "OptionError",
     "QueueStatistics",
+    "RemoteError",
     "Reprioritized",
     "Robots",
     "Ruling",

@@ -45,3 +45,14 @@ class LeaseOverError(FrontierError):
 
 class MetadataError(FrontierError, ValueError):
     """More bytes are to travel with a URL than can be kept. Nothing was queued."""
+
+
+class RemoteError(FrontierError):
+    """A server of frontiers refuses what was asked of it, or could not be asked. A refusal has changed nothing."""
+
+    #: The HTTP status of a refusal; ``None`` if there was no answer. The error of the connection is the ``__cause__`` then.
+    status: int | None
+
+    def __init__(self, words: str, status: int | None = None) -> None:
+        super().__init__(words)
+        self.status = status
