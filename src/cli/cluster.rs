@@ -68,7 +68,7 @@ mod within {
     use crate::cli::request::{ClusterRequest, StatsForm};
     use crate::cli::seeds::SeedLists;
     use crate::cli::settings::sinks;
-    use crate::cli::signals::Signals;
+    use crate::cli::signals::{Signals, block_on};
     use crate::cli::simulate::world;
     use crate::cli::{config, drop_rules, log, stats};
     use crate::cluster::{ClusterAdmin, ClusterError, ClusterOptions, Member, PartitionBy, Servers, node_of};
@@ -112,7 +112,7 @@ mod within {
             bodies: settings.output.bodies.clone(),
             logs_all: log::is_verbose(&settings.output.log),
         };
-        run(async {
+        block_on(async {
             let (member, files) = Member::join(options).await.map_err(|error| failed(layers, &error))?;
             let signals = Signals::listen(member.stop());
             let reporter = settings.output.progress.then(|| Reporter::start(screen, &settings.crawl, member.watch()));
@@ -164,7 +164,7 @@ mod within {
     /// Prints the one report of a crawl on many machines.
     pub(in crate::cli) fn stats(line: &CommandLine, crawl: &str, form: &StatsForm) -> Result<(), CommandError> {
         let layers = settings(line)?;
-        let report = run(async {
+        let report = block_on(async {
             let (admin, layers) = open(line, &layers, crawl).await?;
             admin.report(&layers.settings.crawl).await.map_err(|error| failed(&layers, &error))
         })?;
@@ -180,7 +180,7 @@ mod within {
         json: bool,
     ) -> Result<(), CommandError> {
         let layers = settings(line)?;
-        run(async {
+        block_on(async {
             let (admin, layers) = open(line, &layers, &layers.settings.cluster.name).await?;
             let options = options(&layers);
             let asked = AskedUrls::new(urls, &options);
@@ -206,7 +206,7 @@ mod within {
         let layers = settings(line)?;
         let crawl = &layers.settings.cluster.name;
         let servers = servers(&layers)?;
-        run(async {
+        block_on(async {
             let failed = |error| failed(&layers, &error);
             let admin = ClusterAdmin::open(&servers, crawl).await.map_err(failed)?;
             if rules.is_empty() {
@@ -260,7 +260,7 @@ mod within {
             }
             ClusterRequest::Status => (layers.settings.cluster.name.clone(), None),
         };
-        run(async {
+        block_on(async {
             let admin = ClusterAdmin::open(&servers, &crawl).await.map_err(|error| failed(layers, &error))?;
             match node {
                 None => {
@@ -278,16 +278,6 @@ mod within {
                 }
             }
         })
-    }
-
-    fn run<R>(work: impl Future<Output = Result<R, CommandError>>) -> Result<R, CommandError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
-        let done = runtime.block_on(work);
-        runtime.shutdown_background();
-        done
     }
 
     /// The servers in the settings.

@@ -16,7 +16,7 @@ use super::log::{self, LogError};
 use super::progress::{Reporter, Screen};
 use super::seeds::{self, ForJob, SeedLists};
 use super::settings::{AllSettings, sinks};
-use super::signals::Signals;
+use super::signals::{Signals, block_on};
 use super::simulate::{SimulatedWeb, world};
 use super::{cluster, config, dashboard, ending, export, output};
 use crate::address::FingerprintKey;
@@ -60,14 +60,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
     if !settings.cluster.servers.is_empty() {
         return cluster::crawl(layers, seeds, &screen);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
-    let exit = runtime.block_on(run(layers, seeds, retry, &screen));
-    // The system's name lookup may still take seconds. Nothing waits for it.
-    runtime.shutdown_background();
-    exit
+    block_on(run(layers, seeds, retry, &screen))
 }
 
 /// Prints the name by which robots.txt rules are chosen, unless the user chose it or it is the default.

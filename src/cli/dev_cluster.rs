@@ -45,10 +45,7 @@ pub(super) fn crawl(layers: &Layers, count: u32) -> Result<Exit, CommandError> {
         return Err(CommandError::new(Exit::ForeignJob, message));
     }
     let binary = binary(std::env::var_os("PATH")).map_err(refused)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
+    let runtime = signals::runtime()?;
     let is_served = settings.simulate.enabled && settings.crawl.fetch.resolve_all_to.is_none();
     let web = is_served.then(|| world(layers)).transpose()?.map(|world| runtime.block_on(Server::start(world)));
     let web = web.transpose().map_err(CommandError::of(Exit::Failed, "cannot serve the simulated web"))?;

@@ -32,11 +32,7 @@ pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
         CommandError::caused(exit, &format!("cannot serve {}", job.display()), &error)
     })?;
     let crawls = Arc::new(crawls);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
-    let served = runtime.block_on(async {
+    let served = signals::block_on(async {
         let scheme = if certificate.is_some() { "https" } else { "http" };
         let access = Access { token, certificate };
         let server = HttpServer::listen(*listen, Arc::clone(&crawls), access).await;
@@ -51,7 +47,6 @@ pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
         }
         Ok(())
     });
-    runtime.shutdown_background();
     // Short: without these checkpoints the next start reads more of the journals.
     crawls.close();
     served

@@ -1,16 +1,32 @@
-//! Ctrl-C, SIGTERM and SIGHUP. At the first signal, fetches in flight get a few seconds to finish; at the second they
-//! are given up. Without a terminal, SIGHUP reopens the log file.
+//! A command's async runtime, and the signals that end it: Ctrl-C, SIGTERM and SIGHUP. After the first signal, fetches in flight have a
+//! few seconds to finish. The second one gives them up. Without a terminal, SIGHUP reopens the log file.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
 
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-use super::command_error::Exit;
+use super::command_error::{CommandError, Exit};
 #[cfg(unix)]
 use super::log;
 use super::output;
 use crate::crawl::Stop;
+
+/// The async runtime, on all cores.
+pub(super) fn runtime() -> Result<Runtime, CommandError> {
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))
+}
+
+/// Runs `work` on the async runtime, and returns its result. A lookup of a name by the system may take seconds more: it is not waited
+/// for.
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    done
+}
 
 /// Keeps signals from ending this process without need. A write beyond the largest allowed file size fails instead, and is reported like a
 /// full disk. SIGUSR1 and SIGUSR2, which other programs take for "show your progress", are ignored.
@@ -18,7 +34,7 @@ use crate::crawl::Stop;
 pub(super) fn outlive() {
     use tokio::signal::unix::{SignalKind, signal};
     // Listening once for a signal replaces the system's reaction to it for the life of the process.
-    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
+    if let Ok(runtime) = Builder::new_current_thread().enable_io().build() {
         let _guard = runtime.enter();
         let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
         for kind in [too_large, SignalKind::user_defined1(), SignalKind::user_defined2()] {
@@ -37,7 +53,7 @@ pub(super) fn outlive() {}
 /// # Errors
 /// If the system cannot listen for signals.
 pub(super) fn at_first(act: impl FnOnce(Exit) + Send + 'static) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let runtime = Builder::new_current_thread().enable_io().build()?;
     let mut incoming = {
         let _guard = runtime.enter();
         Incoming::new()

@@ -33,11 +33,7 @@ pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exi
     raise_open_files();
     let (stop, stopped) = oneshot::channel();
     signals::at_first(move |_| _ = stop.send(())).map_err(CommandError::of(Exit::Failed, "signals"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
-    let judgment = runtime.block_on(async {
+    let judgment = signals::block_on(async {
         let server = Server::start_at(world, *listen).await;
         let server = server.map_err(CommandError::of(Exit::Failed, format!("cannot serve at {listen}")))?;
         let (address, seeds) = (server.address(), server.world().seeds().join("\n"));

@@ -49,6 +49,7 @@ use super::layers::Layers;
 use super::live::{JobFiles, LiveAnswers};
 use super::output;
 use super::settings::DashboardSettings;
+use super::signals::block_on;
 use crate::crawl::Secret;
 use door::{Door, dressed};
 use routes::{IsStream, PageAnswers, routes};
@@ -75,9 +76,7 @@ pub(super) fn dashboard(
         return Err(CommandError::new(Exit::Usage, "a page that other machines can reach needs a token: --token"));
     }
     let answers = Arc::new(LiveAnswers::new(Arc::new(JobFiles::open(line, directory)?)));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))?;
-    let shown = runtime.block_on(async {
+    block_on(async {
         let page = LivePage::listen(address, token).await.map_err(|reason| CommandError::new(Exit::Usage, reason))?;
         output::note(&format!("{} is shown at {}", directory.display(), page.url()));
         let serving = page.serve(answers);
@@ -85,9 +84,7 @@ pub(super) fn dashboard(
         let _ = tokio::signal::ctrl_c().await;
         drop(serving);
         Ok(())
-    });
-    runtime.shutdown_background();
-    shown
+    })
 }
 
 /// Connections at once. Further ones wait to be accepted.
