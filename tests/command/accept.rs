@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::outputs::{pages, report};
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 use crate::visitors;
 
 /// Bytes that no system keeps for a reader who does not read.
@@ -37,10 +36,9 @@ impl Site {
     }
 
     fn run(&self, directory: &Path, arguments: &[&str]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.current_dir(directory).env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.address.to_string());
-        command.env("CRAWLER_POLITENESS_HOST_DELAY", "0s").stdin(Stdio::null());
-        command.args(arguments).output().unwrap().into()
+        let mut command = crawler(directory, arguments);
+        command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.address.to_string());
+        command.env("CRAWLER_POLITENESS_HOST_DELAY", "0s").output().unwrap().into()
     }
 }
 

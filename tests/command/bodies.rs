@@ -12,7 +12,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use crawler::crawl::PageRecord;
 use tempfile::TempDir;
 
-use crate::ran::{Ran, ends_before_a_kill};
+use crate::ran::{Ran, crawler, ends_before_a_kill, set};
 use crate::random::Random;
 use crate::until::until;
 use crate::visitors;
@@ -35,22 +35,19 @@ fn serve(site: Site) -> SocketAddr {
 
 /// A crawl of a site into `job`, with its bodies in `bodies`.
 fn command(directory: &Path, site: SocketAddr) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(directory).stdin(Stdio::null());
+    let mut command = crawler(directory, [""; 0]);
     if directory.join("job/manifest").exists() {
         command.args(["resume", "job"]);
     } else {
         command.args(["--bodies", "bodies", "--job", "job", "--allow-private-addresses", "--host-delay", "2ms"]);
         command.args(["--no-sitemaps", &format!("http://{site}/")]);
     }
-    for (name, value) in [
+    command.envs(set([
         ("POLITENESS_ATTEMPTS", "1"),
         ("TRAPS_SHAPE_BUDGET", "0"),
         ("SEEN_CAPACITY", "10000"),
         ("JOB_CHECKPOINT_INTERVAL", "1s"),
-    ] {
-        command.env(format!("CRAWLER_{name}"), value);
-    }
+    ]));
     command
 }
 

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::outputs;
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 use crate::site::{Answers, Page, Site};
 
 struct Desk(TempDir);
@@ -23,8 +22,7 @@ impl Desk {
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        let mut command = crawler(&self.0, arguments);
         for name in ["HOST_DELAY", "BACKOFF", "MAX_BACKOFF"] {
             command.env(format!("CRAWLER_POLITENESS_{name}"), "1ms");
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crawler::simulate::{Judgment, Server, SimulateOptions, TruthOptions, World};
 use tempfile::TempDir;
 
 use crate::outputs::{pages, report};
+use crate::ran::{crawler, set};
 use crate::random::Random;
 use crate::sums;
 
@@ -64,10 +65,9 @@ impl Web {
 
     /// A crawl of it, into a job directory.
     fn crawl(&self, directory: &Path, arguments: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(directory);
+        let mut command = crawler(directory, arguments);
         command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.server.address().to_string());
-        for (name, value) in [
+        let settings = [
             ("SCOPE_KIND", "any"),
             ("SCOPE_MAX_DEPTH", "1000"),
             ("POLITENESS_HOST_DELAY", "5ms"),
@@ -77,12 +77,8 @@ impl Web {
             ("JOB_CHECKPOINT_INTERVAL", "1s"),
             ("JOB_HOSTS_IN_MEMORY", self.hosts_in_memory),
             ("OUTPUT_PROGRESS", "false"),
-        ]
-        .iter()
-        .chain(self.seen)
-        {
-            command.env(format!("CRAWLER_{name}"), value);
-        }
+        ];
+        command.envs(set(settings.into_iter().chain(self.seen.iter().copied())));
         if self.by_address {
             command
                 .env("CRAWLER_POLITENESS_ADDRESS_DELAY", "1ms")
@@ -101,8 +97,8 @@ fn unseen(job: &Path, pages: &BTreeMap<String, serde_json::Value>) -> usize {
     let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("seen-")?.parse::<u64>().ok();
     // Beside it may be one that has no number: a process was killed while it gave a run of fingerprints a name for a moment.
     let snapshot = files.max_by_key(number).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(["seen", "query"]).arg(snapshot).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut command = crawler(".", ["seen", "query"]);
+    command.arg(snapshot).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let urls = pages.keys().map(String::as_str).collect::<Vec<_>>().join("\n");
     let mut stdin = child.stdin.take().unwrap();

@@ -5,11 +5,11 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
 use crate::outputs;
+use crate::ran::{crawler, set};
 
 /// A directory with a job in it, and a filter of one shard, which so goes to the disk soon.
 struct Desk(TempDir);
@@ -27,9 +27,8 @@ impl Desk {
     }
 
     fn run(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
-        command.envs(settings.iter().map(|(name, value)| (format!("CRAWLER_{name}"), value)));
+        let mut command = crawler(&self.0, arguments);
+        command.envs(set(settings.iter().copied()));
         command.envs([("CRAWLER_POLITENESS_HOST_DELAY", "1ms"), ("CRAWLER_POLITENESS_BACKOFF", "1ms")]);
         command.env("CRAWLER_OUTPUT_PROGRESS", "false");
         let output = command.output().unwrap();

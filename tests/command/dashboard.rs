@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::live::{Answered, Live};
+use crate::ran::{crawler, set};
 use crate::until::until;
 
 impl Live {
@@ -67,9 +67,7 @@ fn is_closed(mut stream: &TcpStream, within: Duration) -> bool {
 /// Runs the command to its end; returns its exit code and what it said.
 fn refused(flags: &[&str]) -> (Option<i32>, String) {
     let desk = TempDir::new().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(["--simulate", "http://www.simulated.test/"]).args(flags).current_dir(&desk).stdin(Stdio::null());
-    let output = command.output().unwrap();
+    let output = crawler(&desk, ["--simulate", "http://www.simulated.test/"]).args(flags).output().unwrap();
     assert!(!desk.path().join("crawl").exists(), "no job was made");
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
@@ -284,10 +282,9 @@ fn a_job_is_shown_while_it_is_crawled_and_once_it_has_ended() {
 fn grafana_is_told_of_metrics_that_there_are() {
     let desk = TempDir::new().unwrap();
     let crawler = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.envs([("CRAWLER_SIMULATE_HOSTS", "2"), ("CRAWLER_SIMULATE_PAGES", "20")]);
-        command.env("CRAWLER_POLITENESS_HOST_DELAY", "1ms");
-        String::from_utf8(command.args(arguments).current_dir(&desk).output().unwrap().stdout).unwrap()
+        let mut command = crawler(&desk, arguments);
+        command.envs(set([("SIMULATE_HOSTS", "2"), ("SIMULATE_PAGES", "20"), ("POLITENESS_HOST_DELAY", "1ms")]));
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     crawler(&["--simulate", "http://www.simulated.test/", "--job", "job", "--no-progress"]);
     // A report in which everything has happened.

@@ -2,39 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::visitors;
+use crate::loopback::{self, response};
+use crate::ran::crawler;
 
 const ENVIRONMENT: [(&str, &str); 2] =
     [("CRAWLER_POLITENESS_HOST_DELAY", "1ms"), ("CRAWLER_POLITENESS_BACKOFF", "1ms")];
 
 /// Answers until the test's process ends.
 fn serve(site: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> SocketAddr {
-    visitors::serve(move |stream| _ = answer(stream, &site))
-}
-
-fn answer(mut stream: TcpStream, site: &impl Fn(&str) -> Option<String>) -> std::io::Result<()> {
-    let lines = BufReader::new(stream.try_clone()?).lines();
-    let head: Vec<String> =
-        lines.take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty())).flatten().collect();
-    let path = head.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
-    let (status, body) = site(path).map_or(("404 Not Found", String::new()), |body| ("200 OK", body));
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )
+    loopback::pages(move |path| {
+        let (status, body) = site(path).map_or(("404 Not Found", String::new()), |body| ("200 OK", body));
+        response(&format!("{status}\r\ncontent-type: text/html"), body.as_bytes())
+    })
 }
 
 fn run(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(arguments).current_dir(directory).envs(ENVIRONMENT).output().unwrap()
+    crawler(directory, arguments).envs(ENVIRONMENT).output().unwrap()
 }
 
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -106,8 +95,7 @@ fn a_crawl_that_runs_or_was_killed_answers_too() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let desk = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args([&url, "--allow-private-addresses", "--job", "job", "-q"]).current_dir(desk.path());
+    let mut command = crawler(&desk, [&url, "--allow-private-addresses", "--job", "job", "-q"]);
     let mut crawl = command.envs(ENVIRONMENT).spawn().unwrap();
     let asked = silent.accept().unwrap();
     let explain = || String::from_utf8(run(desk.path(), &["explain", &url, "--job", "job"]).stdout).unwrap();

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::outputs::{pages, report};
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler, set};
 
 const SETTINGS: &str = r#"
 [extract."heading"]
@@ -25,11 +24,8 @@ select = "blink"
 "#;
 
 fn run(directory: &Path, arguments: &[&str]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(directory).args(arguments).stdin(Stdio::null());
-    for (name, value) in [("SIMULATE_HOSTS", "3"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "0s")] {
-        command.env(format!("CRAWLER_{name}"), value);
-    }
+    let mut command = crawler(directory, arguments);
+    command.envs(set([("SIMULATE_HOSTS", "3"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "0s")]));
     command.output().unwrap().into()
 }
 

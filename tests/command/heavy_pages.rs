@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
 use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::ran::crawler;
 use crate::visitors;
 
 /// Bytes of each page.
@@ -68,11 +68,9 @@ fn pages_that_grow_in_memory_wait_for_each_other() {
     let kinds = ["links", "text", "paragraphs", "other"];
     let seeds = kinds.iter().flat_map(|kind| (0..HOSTS).map(move |host| format!("http://{kind}{host}.test/")));
     std::fs::write(place.path().join("seeds.txt"), seeds.collect::<Vec<_>>().join("\n")).unwrap();
-    let ran = Command::new(env!("CARGO_BIN_EXE_crawler"))
-        .args(["--seeds", "seeds.txt", "--scope", "page", "--json", "--no-progress"])
+    let ran = crawler(&place, ["--seeds", "seeds.txt", "--scope", "page", "--json", "--no-progress"])
         .env("CRAWLER_FETCH_RESOLVE_ALL_TO", serve().to_string())
         .env("CRAWLER_POLITENESS_HOST_DELAY", "0")
-        .current_dir(&place)
         .output()
         .unwrap();
     let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
@@ -102,11 +100,9 @@ fn what_nobody_reads_is_not_loaded() {
     });
     for (bodies, least, most) in [(&[][..], 1, LONG / 8), (&["--bodies", "bodies"], LONG, LONG)] {
         let place = tempfile::tempdir().unwrap();
-        let ran = Command::new(env!("CARGO_BIN_EXE_crawler"))
-            .args(["http://a.test/a.zip", "--no-robots", "--scope", "page", "--no-progress"])
+        let ran = crawler(&place, ["http://a.test/a.zip", "--no-robots", "--scope", "page", "--no-progress"])
             .args(bodies)
             .env("CRAWLER_FETCH_RESOLVE_ALL_TO", address.to_string())
-            .current_dir(&place)
             .output()
             .unwrap();
         let records = std::fs::read_to_string(place.path().join("crawl/pages.jsonl")).unwrap();

@@ -4,7 +4,6 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::loopback::{Loopback, response};
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler, set};
 use crate::tame::is_tame;
 
 /// Clears a screen, sets a title, rings, goes back to the line's beginning; opens and ends elements, texts, sections; turns the direction of
@@ -58,18 +57,15 @@ fn answer(url: &str) -> Vec<u8> {
 }
 
 fn command(desk: &Path, address: SocketAddr, arguments: &[&str]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(arguments).current_dir(desk).stdin(Stdio::null());
-    for (name, value) in [
+    let mut command = crawler(desk, arguments);
+    command.envs(set([
         ("FETCH_RESOLVE_ALL_TO", &*address.to_string()),
         ("SCOPE_KIND", "any"),
         ("SCOPE_MAX_DEPTH", "9"),
         ("POLITENESS_HOST_DELAY", "1ms"),
         ("POLITENESS_BACKOFF", "1ms"),
         ("SITEMAPS_ENABLED", "false"),
-    ] {
-        command.env(format!("CRAWLER_{name}"), value);
-    }
+    ]));
     command.output().unwrap().into()
 }
 

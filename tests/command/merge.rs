@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 use crate::random::Random;
 
 /// A directory with the jobs of nodes in it.
@@ -32,9 +31,7 @@ impl Desk {
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.0).env("TMPDIR", self.0.path()).stdin(Stdio::null());
-        command.output().unwrap().into()
+        crawler(&self.0, arguments).env("TMPDIR", self.0.path()).output().unwrap().into()
     }
 
     fn merge(&self, arguments: &[&str]) -> Ran {

@@ -1,9 +1,9 @@
 //! The command, over a job that an embedder made.
 
-use std::process::Command;
-
 use crawler::frontier::{Frontier, FrontierOptions, LeaseKind, Next, Outcome, Timestamp};
 use crawler::job::JobJournal;
+
+use crate::ran::crawler;
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
 
@@ -41,8 +41,7 @@ fn the_command_reads_a_job_that_it_did_not_make() {
     frontier.checkpoint().unwrap();
     drop(frontier);
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        let ran = command.args(arguments).arg(root.path()).current_dir(&root).output().unwrap();
+        let ran = crawler(&root, arguments).arg(root.path()).output().unwrap();
         let [out, err] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
         assert!(ran.status.success() && err.contains("has no crawler.toml: its scope and limits"), "{err}");
         out

@@ -13,24 +13,21 @@ use crawler::report::Report;
 use flate2::read::MultiGzDecoder;
 use tempfile::TempDir;
 
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler, ends_before_a_kill, set};
 use crate::random::Random;
 use crate::site::{Answers, Asked, Page, Site};
 
 const DATE: &str = "Mon, 23 Nov 2026 01:00:00 GMT";
 
 fn command(directory: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(directory).args(arguments).stdin(Stdio::null());
-    for (name, value) in [
+    let mut command = crawler(directory, arguments);
+    command.envs(set([
         ("FETCH_ALLOW_PRIVATE_ADDRESSES", "true"),
         ("POLITENESS_HOST_DELAY", "0s"),
         ("POLITENESS_BACKOFF", "1ms"),
         ("SEEN_CAPACITY", "1000"),
         ("OUTPUT_PROGRESS", "false"),
-    ] {
-        command.env(format!("CRAWLER_{name}"), value);
-    }
+    ]));
     command
 }
 
@@ -298,13 +295,7 @@ fn whenever_it_is_killed_it_says_the_same() {
             let mut command = command(place.path(), &arguments);
             command.env("CRAWLER_POLITENESS_HOST_DELAY", "30ms").env("CRAWLER_JOB_CHECKPOINT_INTERVAL", "100ms");
             let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            // When a crash comes is what this is about.
-            sleep(Duration::from_millis(60 + random.below(500)));
-            let ended = child.try_wait().unwrap();
-            child.kill().unwrap();
-            child.wait().unwrap();
-            if let Some(status) = ended {
-                assert!(status.success(), "{status}");
+            if ends_before_a_kill(&mut child, Duration::from_millis(60 + random.below(500))) {
                 return;
             }
             kills += 1;

@@ -1,17 +1,15 @@
 //! The sums of a report agree, whatever the web, the limits and the number of runs.
 
-use std::process::{Command, Stdio};
-
 use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::outputs;
+use crate::ran::crawler;
 use crate::sums;
 
 fn command_out(directory: &TempDir, arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    let ran = command.args(arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap();
+    let ran = crawler(directory, arguments).output().unwrap();
     String::from_utf8(ran.stdout).unwrap()
 }
 
@@ -57,8 +55,7 @@ proptest! {
         let directory = TempDir::new().unwrap();
         let job = directory.path().join("job");
         let run = |flags: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-            command.args(flags).current_dir(&directory).stdin(Stdio::null());
+            let mut command = crawler(&directory, flags);
             command.env("CRAWLER_POLITENESS_HOST_DELAY", "1ms").env("CRAWLER_POLITENESS_BACKOFF", "1ms");
             for (name, value) in [
                 ("PAGES", pages.to_string()),

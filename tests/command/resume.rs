@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crawler::address::FingerprintKey;
 
 use crate::desk::{Desk, everything};
 use crate::outputs;
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler, set};
 
 /// A desk with a crawl that was stopped after ten pages of many.
 fn stopped() -> Desk {
@@ -273,17 +273,15 @@ fn a_disk_that_is_nearly_full_stops_the_crawl_in_good_order() {
     // More than any disk has free; asked once a second, so the crawl must be slower than that.
     let flags = ["--host-delay", "100ms", "-c", "full.toml"];
     fs::write(desk.0.path().join("full.toml"), "job.min_free_disk = \"4096TiB\"\n").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(["--simulate", "http://www.simulated.test/", "--job", "job"]).args(flags).current_dir(&desk.0);
-    command.envs([("CRAWLER_SIMULATE_HOSTS", "4"), ("CRAWLER_SIMULATE_PAGES", "60")]);
-    let ran = Ran::from(command.stdin(Stdio::null()).output().unwrap());
+    let mut command = crawler(&desk.0, ["--simulate", "http://www.simulated.test/", "--job", "job"]);
+    command.args(flags).envs(set([("SIMULATE_HOSTS", "4"), ("SIMULATE_PAGES", "60")]));
+    let ran = Ran::from(command.output().unwrap());
     ran.says(4, "the disk is nearly full");
     ran.says(4, "crawler resume job");
     assert_eq!(desk.report()["finish"], "disk_low");
     fs::write(desk.0.path().join("room.toml"), "").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(["resume", "job"]).current_dir(&desk.0);
-    command.envs([("CRAWLER_JOB_MIN_FREE_DISK", "1kB"), ("CRAWLER_POLITENESS_HOST_DELAY", "1ms")]);
+    let mut command = crawler(&desk.0, ["resume", "job"]);
+    command.envs(set([("JOB_MIN_FREE_DISK", "1kB"), ("POLITENESS_HOST_DELAY", "1ms")]));
     Ran::from(command.output().unwrap()).says(0, "job goes on");
     assert_eq!(desk.pages(), everything);
 }

@@ -2,14 +2,15 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::ran::crawler;
+
 /// Runs `crawler seen` in a directory with lines on its standard input.
 fn seen(directory: &TempDir, arguments: &str, lines: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.arg("seen").args(arguments.split_whitespace()).current_dir(directory.path());
+    let mut command = crawler(directory, ["seen"].into_iter().chain(arguments.split_whitespace()));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // A command that is refused does not read what it is given.

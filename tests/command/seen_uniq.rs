@@ -10,11 +10,10 @@ use std::thread;
 use crawler::address::{Canonicalizer, KeyRules, canonicalize_lines};
 use tempfile::TempDir;
 
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 
 fn start(directory: &TempDir, arguments: &str) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(arguments.split_whitespace()).current_dir(directory.path());
+    let mut command = crawler(directory, arguments.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+
+use crate::ran::crawler;
 
 const SHIPPED: &str = include_str!("../../crawler.toml");
 
 /// What the command prints, run where there is no `crawler.toml`.
 fn print(arguments: &[&str]) -> String {
     let place = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_crawler")).args(arguments).current_dir(&place).output().unwrap();
+    let output = crawler(&place, arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -91,8 +92,7 @@ fn each_flag_names_its_one_key_in_the_help() {
 #[test]
 fn each_key_is_an_environment_variable() {
     let place = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.arg("config").current_dir(&place);
+    let mut command = crawler(&place, ["config"]);
     let keys = keys(SHIPPED);
     for (key, value) in &keys {
         let text = match value.trim_matches('"') {
@@ -244,8 +244,7 @@ fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
         ("[groups.cdn]\ndelay = \"1s\"", r#"r.toml:1:9: groups."cdn".hosts = []: names no host"#),
     ] {
         std::fs::write(place.path().join("r.toml"), rules).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        let output = command.args(["config", "-c", "r.toml"]).current_dir(&place).output().unwrap();
+        let output = crawler(&place, ["config", "-c", "r.toml"]).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && stderr.contains(told), "{rules}\n{stderr}");
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 use crate::outputs::{self, everything_in, has};
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 use crate::visitors;
 
 /// What hosts want, and what nobody else may see.
@@ -112,8 +112,8 @@ sign_in_to = ["http://key.test"]
 "#;
 
 fn command(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(directory).stdin(Stdio::null()).env("SITE_TOKEN", TOKEN);
+    let mut command = crawler(directory, [""; 0]);
+    command.env("SITE_TOKEN", TOKEN);
     command
 }
 

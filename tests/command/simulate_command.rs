@@ -8,12 +8,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 
 fn command(place: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(arguments).current_dir(place).stdin(Stdio::null());
-    command
+    crawler(place, arguments)
 }
 
 /// A web of a process of its own.

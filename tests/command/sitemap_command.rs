@@ -2,13 +2,15 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
+use crate::ran::crawler;
+
 fn run(arguments: &[&str], input: &[u8], place: &Path, environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(arguments).current_dir(place).envs(environment.iter().copied());
+    let mut command = crawler(place, arguments);
+    command.envs(environment.iter().copied());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
@@ -16,6 +18,13 @@ fn run(arguments: &[&str], input: &[u8], place: &Path, environment: &[(&str, &st
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
+}
+
+/// The URLs that `crawler sitemap -` prints for a file.
+fn list(body: &str, base: &[&str]) -> Vec<String> {
+    let place = tempfile::tempdir().unwrap();
+    let output = run(&[&["sitemap", "-"], base].concat(), body.as_bytes(), place.path(), &[]);
+    text(&output.stdout).split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
@@ -62,11 +71,6 @@ fn it_prints_the_urls_and_says_elsewhere_what_is_wrong() {
 /// What the crawl asks for, the command prints.
 #[test]
 fn urls_are_completed_as_in_a_crawl() {
-    let place = tempfile::tempdir().unwrap();
-    let list = |body: &str, base: &[&str]| {
-        let output = run(&[&["sitemap", "-"], base].concat(), body.as_bytes(), place.path(), &[]);
-        text(&output.stdout).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
     let locs = ["www.a.test/y", "A.test/z", "a.test", "b.test/z", "/abs", "//b.test/x"];
     let body = locs.iter().fold(String::new(), |body, loc| body + "<url><loc>" + loc + "</loc></url>");
     let body = format!("<urlset>{body}</urlset>");
@@ -87,11 +91,6 @@ fn urls_are_completed_as_in_a_crawl() {
 /// RFC 4287 section 2, and XML Base: each is relative to the one around it.
 #[test]
 fn the_bases_of_a_feed_are_obeyed() {
-    let place = tempfile::tempdir().unwrap();
-    let list = |body: &str, base: &[&str]| {
-        let output = run(&[&["sitemap", "-"], base].concat(), body.as_bytes(), place.path(), &[]);
-        text(&output.stdout).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
     let feed = "<feed xml:base=\"/base/\"><title xml:base='http://no.test/'>t</title><entry><link href=\"1\"/></entry>
         <entry xml:base=\"sub/\"><link href=\"2\"/><link href=\"3\" xml:base='deep/?a&amp;b'/><link href='?c'/></entry>
         <entry xml:base='http://b.test/x/'><link href=\"4\"/><link href='/5'/><link href='http://c.test/6'/>

@@ -1,45 +1,29 @@
 //! Links that were refused, as `--skipped` lists them.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use crawler::crawl::SkippedLink;
 
-use crate::visitors;
+use crate::loopback::{self, response};
+use crate::ran::crawler;
 
 /// A site on loopback: a body for each path, or a status and a Location.
 fn serve(pages: &[(&'static str, &str)]) -> SocketAddr {
     let pages: BTreeMap<String, String> = pages.iter().map(|(path, page)| ((*path).into(), (*page).into())).collect();
-    visitors::serve(move |stream| answer(&stream, &pages))
-}
-
-fn answer(mut stream: &TcpStream, pages: &BTreeMap<String, String>) {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    if reader.read_line(&mut line).is_err() {
-        return;
-    }
-    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    while reader.read_line(&mut line).is_ok_and(|length| length > 2) {}
-    let (head, body) = match pages.get(&path).map(String::as_str) {
-        None => ("404 Not Found".to_owned(), ""),
-        Some(page) => match page.strip_prefix("301 ") {
-            Some("") => ("301 Moved".to_owned(), ""),
-            Some(location) => (format!("301 Moved\r\nLocation: {location}"), ""),
-            None => ("200 OK\r\nContent-Type: text/html".to_owned(), page),
-        },
-    };
-    let length = body.len();
-    let _ = write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    loopback::pages(move |path| match pages.get(path).map(|page| (page.strip_prefix("301 "), page)) {
+        None => response("404 Not Found", b""),
+        Some((Some(""), _)) => response("301 Moved", b""),
+        Some((Some(location), _)) => response(&format!("301 Moved\r\nLocation: {location}"), b""),
+        Some((None, page)) => response("200 OK\r\nContent-Type: text/html", page.as_bytes()),
+    })
 }
 
 fn crawl(place: &Path, arguments: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(arguments).args(["--skipped", "--allow-private-addresses", "--host-delay=1ms"]);
-    let output = command.current_dir(place).stdin(Stdio::null()).output().unwrap();
+    let flags = ["--skipped", "--allow-private-addresses", "--host-delay=1ms"];
+    let output = crawler(place, arguments).args(flags).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -168,9 +152,8 @@ fn a_verbose_crawl_tells_each_page_and_each_refusal() {
     let place = tempfile::tempdir().unwrap();
     let seed = format!("http://{site}/");
     let run = |flags: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args([&seed, "--allow-private-addresses", "--host-delay=1ms", "--no-sitemaps"]).args(flags);
-        let output = command.current_dir(&place).stdin(Stdio::null()).output().unwrap();
+        let arguments = [&seed, "--allow-private-addresses", "--host-delay=1ms", "--no-sitemaps"];
+        let output = crawler(&place, arguments).args(flags).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         String::from_utf8(output.stderr).unwrap()
     };

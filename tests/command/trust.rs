@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use crawler::crawl::{FetchError, FetchOptions, Fetcher, HostAccess};
@@ -17,7 +16,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
 use crate::both;
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 use crate::visitors;
 
 /// A file of the tests' certificates. `ecdsa.pem` and `rsa.pem` are signed by the authorities of their names, for site.test and 127.0.0.1;
@@ -164,8 +163,7 @@ fn files_that_are_no_certificates_are_refused_by_their_names() {
     fs::write(place.path().join("locked.pem"), locked).unwrap();
     let refused = |settings: &str, words: &str| {
         fs::write(place.path().join("crawler.toml"), settings).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.current_dir(&place).args(["https://site.test/", "--job", "never"]).stdin(Stdio::null());
+        let mut command = crawler(&place, ["https://site.test/", "--job", "never"]);
         let ran: Ran = command.output().unwrap().into();
         assert_eq!(ran.code, Some(2), "{}", ran.err);
         assert!(ran.out.is_empty() && ran.err.contains(words), "{words} is not in {}", ran.err);

@@ -5,12 +5,14 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::Value;
+
+use crate::ran;
 
 /// Hosts of each kind.
 const EACH: u8 = 6;
@@ -26,8 +28,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
 ];
 
 fn crawler(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.args(arguments).current_dir(directory).envs(ENVIRONMENT).output().unwrap()
+    ran::crawler(directory, arguments).envs(ENVIRONMENT).output().unwrap()
 }
 
 /// Serves on every address of loopback; what it says depends on whether it is well.

@@ -13,7 +13,8 @@ use crawler::simulate::{Server, SimulateOptions, World};
 use tempfile::TempDir;
 
 use crate::archive::{self, Archived, OUTPUTS, archived, archived_in, is_finished, walk};
-use crate::ran::{Ran, ends_before_a_kill};
+use crate::loopback::{self, response};
+use crate::ran::{Ran, crawler, ends_before_a_kill, set};
 use crate::random::Random;
 use crate::visitors;
 
@@ -35,9 +36,9 @@ fn command(directory: &Path, web: &Server) -> Command {
 }
 
 fn command_at(directory: &Path, address: SocketAddr) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(directory).env("CRAWLER_FETCH_RESOLVE_ALL_TO", address.to_string());
-    for (name, value) in [
+    let mut command = crawler(directory, [""; 0]);
+    command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", address.to_string());
+    command.envs(set([
         ("SCOPE_KIND", "any"),
         ("SCOPE_MAX_DEPTH", "1000"),
         ("POLITENESS_HOST_DELAY", "5ms"),
@@ -48,10 +49,7 @@ fn command_at(directory: &Path, address: SocketAddr) -> Command {
         ("OUTPUT_PROGRESS", "false"),
         ("OUTPUT_WARC", "true"),
         ("OUTPUT_WARC_BYTES", FILE_BYTES),
-    ] {
-        command.env(format!("CRAWLER_{name}"), value);
-    }
-    command.stdin(Stdio::null());
+    ]));
     command
 }
 
@@ -147,7 +145,7 @@ async fn a_job_may_change_its_compression_and_loses_nothing() {
     run(undisturbed.path(), &web);
     let pages = judge(&undisturbed.path().join("job"));
     assert!(judge(&job).keys().eq(pages.keys()));
-    let index = Command::new(env!("CARGO_BIN_EXE_crawler")).arg("cdxj").arg(&job).output().unwrap();
+    let index = crawler(".", ["cdxj"]).arg(&job).output().unwrap();
     let index = String::from_utf8(index.stdout).unwrap();
     let mut found: Vec<String> = index.lines().map(|line| indexed(&job, line)).collect();
     let mut kept: Vec<String> =
@@ -196,13 +194,10 @@ fn crawl_of(
         seen.lock().unwrap().insert(path, request);
     });
     let directory = TempDir::new().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(&directory).stdin(Stdio::null()).args(["--warc", "--allow-private-addresses", "--job", "job"]);
+    let mut command = crawler(&directory, ["--warc", "--allow-private-addresses", "--job", "job"]);
     command.args(["--host-delay", "0s", "--contact", "me@example.org", &format!("http://{address}/")]);
     command.env("CRAWLER_POLITENESS_ATTEMPTS", "1");
-    for (name, value) in settings {
-        command.env(format!("CRAWLER_{name}"), value);
-    }
+    command.envs(set(settings.iter().copied()));
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let sent = sent.lock().unwrap().clone();
@@ -311,7 +306,7 @@ fn a_payload_that_is_there_already_is_not_kept_again() {
     let again: serde_json::Value = serde_json::from_str(again).unwrap();
     assert_eq!(again["duplicate"], "same");
     assert_eq!(again["duplicate_of"], again["revisit_of"]["url"]);
-    let index = Command::new(env!("CARGO_BIN_EXE_crawler")).arg("cdxj").arg(&job).output().unwrap();
+    let index = crawler(".", ["cdxj"]).arg(&job).output().unwrap();
     let index = String::from_utf8(index.stdout).unwrap();
     let line = index.lines().find(|line| line.contains("/again")).unwrap();
     assert!(line.contains("\"mime\":\"warc/revisit\"") && line.contains("\"status\":\"200\""), "{line}");
@@ -411,15 +406,12 @@ async fn files_that_are_finished_can_be_moved_away_and_others_are_missed() {
 
 /// Serves 300 pages that have 30 bodies between them.
 fn mirrors() -> SocketAddr {
-    visitors::serve(move |mut stream| {
-        let path = visitors::path(&visitors::request(&mut stream));
+    loopback::pages(|path| {
         let body = match path.strip_prefix("/p/").and_then(|page| page.parse::<u32>().ok()) {
             Some(page) => format!("<p>body {}: one two three four five six seven eight nine ten</p>", page % 30),
             None => (0..300).map(|page| format!("<a href=/p/{page}>{page}</a>")).collect::<Vec<_>>().concat(),
         };
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
-        let _ = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
-        let _ = stream.shutdown(Shutdown::Write);
+        response("200 OK\r\nContent-Type: text/html", body.as_bytes())
     })
 }
 
@@ -508,7 +500,7 @@ async fn other_tools_find_each_page_once_and_every_digest_right() {
     }
     // Another indexer's lines, but for the spaces in its JSON.
     let theirs = ask(&["cdxj_indexer.main", "-s"]).replace("\": \"", "\":\"").replace("\", \"", "\",\"");
-    let ours = Command::new(env!("CARGO_BIN_EXE_crawler")).arg("cdxj").arg(&job).output().unwrap();
+    let ours = crawler(".", ["cdxj"]).arg(&job).output().unwrap();
     let ours = String::from_utf8(ours.stdout).unwrap();
     assert_eq!(ours.lines().count(), theirs.lines().count());
     for (ours, theirs) in ours.lines().zip(theirs.lines()) {

@@ -96,6 +96,12 @@ fn ok(head: &str, body: &[u8]) -> Vec<u8> {
     [format!("HTTP/1.1 200 OK\r\n{head}Content-Length: {length}\r\n\r\n").as_bytes(), body].concat()
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 /// Loopback is private, and what these tests are about.
 fn options() -> FetchOptions {
     let mut options = FetchOptions::default();
@@ -507,11 +513,6 @@ async fn trailers_are_dropped() {
 /// A coding that is not undone is not a page: neither is it taken for one.
 #[tokio::test]
 async fn transfer_codings_are_undone_or_refused() {
-    let gzip = |bytes: &[u8]| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    };
     let chunked = |coding: &str, bytes: &[u8]| {
         let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n{:x}\r\n", bytes.len());
         Site::saying([head.as_bytes(), bytes, b"\r\n0\r\n\r\n"].concat())
@@ -576,11 +577,6 @@ async fn a_body_that_is_no_page_is_not_waited_for() {
 
 #[tokio::test]
 async fn codings_are_undone_within_the_caps() {
-    let gzip = |bytes: &[u8]| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    };
     let page = Site::saying(ok("Content-Encoding: gzip\r\n", &gzip(b"<p>"))).fetch(&options()).await.unwrap();
     assert_eq!((&page.body[..], page.wire_bytes), (&b"<p>"[..], gzip(b"<p>").len() as u64));
 

@@ -126,10 +126,9 @@ fn a_text_is_bounded_and_cannot_command_a_terminal() {
 
 #[cfg(all(feature = "cli", unix))]
 mod crawled {
-    use crate::visitors;
+    use crate::loopback::{self, response};
     use std::collections::BTreeMap;
     use std::fs;
-    use std::io::{BufRead, BufReader, Write};
     use std::net::SocketAddr;
     use std::path::Path;
     use std::process::{Command, Stdio};
@@ -138,11 +137,7 @@ mod crawled {
 
     /// A site that tells which paths were asked for.
     fn serve(pages: &'static [(&'static str, &'static str, &'static str)]) -> SocketAddr {
-        visitors::serve(move |mut stream| {
-            let (mut lines, mut line) = (BufReader::new(stream.try_clone().unwrap()), String::new());
-            lines.read_line(&mut line).unwrap();
-            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-            while lines.read_line(&mut line).is_ok_and(|length| length > 2) {}
+        loopback::pages(move |path| {
             let page = pages.iter().find(|(known, ..)| *known == path);
             let (status, head, body) = match page {
                 Some((_, "to", to)) => ("302 Found", format!("Location: {to}"), ""),
@@ -151,11 +146,7 @@ mod crawled {
                 Some((_, head, body)) => ("200 OK", format!("Content-Type: text/html{head}"), *body),
                 None => ("404 Not Found", "Content-Type: text/plain".to_owned(), ""),
             };
-            let length = body.len();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-            );
+            response(&format!("{status}\r\n{head}"), body.as_bytes())
         })
     }
 

@@ -27,6 +27,11 @@ impl Loopback {
     }
 }
 
+/// Answers each visitor by the path that it asks for.
+pub(crate) fn pages(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
+    Loopback::serve(move |url| answer(&url[url.find('/').unwrap_or(url.len())..])).address
+}
+
 /// A whole answer. `head` is its status and further lines, without the last line's end.
 pub(crate) fn response(head: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use tempfile::TempDir;
 
 use crate::outputs;
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler, set};
 
 pub(crate) struct Desk(pub(crate) TempDir);
 
@@ -23,11 +23,8 @@ impl Desk {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
-        for (name, value) in [("SIMULATE_HOSTS", "4"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "1ms")] {
-            command.env(format!("CRAWLER_{name}"), value);
-        }
+        let mut command = crawler(&self.0, arguments);
+        command.envs(set([("SIMULATE_HOSTS", "4"), ("SIMULATE_PAGES", "60"), ("POLITENESS_HOST_DELAY", "1ms")]));
         command
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::ran::crawler;
+
 /// A process that serves a live page; it ends with this.
 pub(crate) struct Live {
     pub(crate) address: SocketAddr,
@@ -28,8 +30,8 @@ pub(crate) struct Answered {
 impl Live {
     /// Runs the command in this directory, and waits until it says where its page is.
     pub(crate) fn start(desk: TempDir, set_up: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.current_dir(&desk).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut command = crawler(&desk, [""; 0]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         set_up(&mut command);
         let mut process = command.spawn().unwrap();
         let errors = BufReader::new(process.stderr.take().unwrap());

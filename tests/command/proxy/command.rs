@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::outputs::{self, everything_in, has};
 use crate::proxy::server::{self, AUTHORITY, Host, header, nobody};
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 
 /// What only its owner may see.
 const SIGN_IN: &str = "ann:pr0xy-p4ss";
@@ -17,8 +17,8 @@ const TOKEN: &str = "b3arer-t0ken";
 const SESSION: &str = "s3ssi0n-of-ann";
 
 fn command(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-    command.current_dir(directory).stdin(Stdio::null()).env("SITE_TOKEN", TOKEN);
+    let mut command = crawler(directory, [""; 0]);
+    command.env("SITE_TOKEN", TOKEN);
     for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
         command.env_remove(name).env_remove(name.to_uppercase());
     }

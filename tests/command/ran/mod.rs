@@ -1,8 +1,22 @@
-//! What a run of the command left behind.
+//! Runs the command, and says what a run left behind.
 
-use std::process::{Child, Output};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
+
+/// The command with these arguments, in a directory and without input.
+pub(crate) fn crawler(place: impl AsRef<Path>, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(arguments).current_dir(place).stdin(Stdio::null());
+    command
+}
+
+/// Settings as variables of a command: `SEEN_CAPACITY` is `CRAWLER_SEEN_CAPACITY`.
+pub(crate) fn set<'a, V>(settings: impl IntoIterator<Item = (&'a str, V)>) -> impl Iterator<Item = (String, V)> {
+    settings.into_iter().map(|(name, value)| (format!("CRAWLER_{name}"), value))
+}
 
 #[derive(Debug)]
 pub(crate) struct Ran {

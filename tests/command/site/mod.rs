@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
+use crate::ran::{crawler, set};
 use crate::visitors;
 
 /// One page.
@@ -109,10 +110,9 @@ impl Site {
 
     /// The command, which finds every host here, in a directory and with these settings besides.
     pub(crate) fn command(&self, directory: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command.args(arguments).current_dir(directory).stdin(Stdio::null());
+        let mut command = crawler(directory, arguments);
         command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.address.to_string());
-        command.envs(settings.iter().map(|(name, value)| (format!("CRAWLER_{name}"), value)));
+        command.envs(set(settings.iter().copied()));
         command
     }
 
