@@ -1,4 +1,4 @@
-//! What is refused by its URL's extension, its type or its size: never asked for, or not read.
+//! Responses refused by extension, type or size: they are not requested, or not read.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -12,10 +12,10 @@ use crate::outputs::{pages, report};
 use crate::ran::{Ran, crawler};
 use crate::visitors;
 
-/// Bytes that no system keeps for a reader who does not read.
+/// More bytes than any system buffers for a reader that has stopped.
 const ENDLESS: usize = 256 << 20;
 
-/// What was asked for, and how many bytes of the endless file were taken.
+/// The requested paths, and how many bytes of the endless file were taken.
 #[derive(Debug, Default)]
 struct Asked {
     paths: Vec<String>,

@@ -1,4 +1,4 @@
-//! Lists of what is blocked, as the command takes them.
+//! Blocklists, as the command takes them.
 
 use std::collections::BTreeSet;
 use std::fs;

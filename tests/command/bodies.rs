@@ -1,4 +1,4 @@
-//! Bodies that are kept as files: each once, each whole, each named by the records that have it, whatever kills the crawl.
+//! Bodies kept as files: each once, each whole, each named by its records, even after kills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -64,7 +64,7 @@ fn name(body: &[u8]) -> String {
     digest(&SHA256, body).as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
-/// The digests of the bodies that are kept, each of which has its name's, and the pages by their paths.
+/// The digests of the kept bodies, each equal to its file's name; and the pages by their paths.
 fn kept(directory: &Path) -> (BTreeSet<String>, BTreeMap<String, PageRecord>) {
     let mut kept = BTreeSet::new();
     for folder in fs::read_dir(directory.join("bodies")).unwrap().map(|entry| entry.unwrap().path()) {
@@ -143,7 +143,7 @@ fn whenever_it_is_killed_each_body_is_there_and_none_is_half() {
             }
             kills += 1;
             if directory.path().join("bodies").exists() && directory.path().join("job/manifest").exists() {
-                // What a kill in the middle of a write leaves.
+                // A kill in the middle of a write leaves such a file.
                 let id = fs::read(directory.path().join("job/manifest")).unwrap();
                 let id = id_of(&String::from_utf8_lossy(&id));
                 fs::write(directory.path().join(format!("bodies/.{id:016x}-{kills}.part")), b"half").unwrap();

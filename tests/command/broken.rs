@@ -1,4 +1,4 @@
-//! Pages that fail, links that are broken and hosts that refuse us, as a user of the command is told of them.
+//! How the command reports failed pages, broken links and hosts that refuse us.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ fn without_links_the_first_page_is_known_and_that_is_said() {
     let ran = desk.run(&["broken", "job", "--format", "jsonl"]);
     assert!(ran.out.lines().count() == 10 && ran.out.lines().all(|line| line.contains("\"is_complete\":false")));
     assert!(ran.err.contains("a crawl with --links"), "{}", ran.err);
-    // What is mended is broken no more.
+    // A link that works again is not listed.
     (0..10).for_each(|number| _ = site.pages().insert(format!("/{number}"), Page::of("")));
     assert_eq!(desk.run(&["retry", "job"]).code, Some(0));
     let ran = desk.run(&["broken", "job", "--check"]);

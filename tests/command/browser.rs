@@ -22,7 +22,7 @@ use crate::until::until;
 /// A text that would run if anything took it for markup.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&amp;";
 
-/// A browser, and who drives it.
+/// A browser, and the driver that controls it.
 struct Browser {
     driver: Child,
     address: SocketAddr,
@@ -31,7 +31,7 @@ struct Browser {
 }
 
 impl Browser {
-    /// `None` where there is none, and nobody says that there must be.
+    /// `None` if it is not installed and `NO_SKIPS` is not set.
     fn start() -> Option<Self> {
         let named = env::var("CHROMEDRIVER").ok();
         let path = named.clone().unwrap_or_else(|| "chromedriver".to_owned());
@@ -141,7 +141,7 @@ impl Browser {
         self.act(&format!("element/{}/value", self.element(css)), &json!({ "text": text }));
     }
 
-    /// What was logged since this was asked last.
+    /// The log entries since the last call.
     fn log(&self, of: &str) -> Vec<Value> {
         self.act("se/log", &json!({ "type": of })).as_array().unwrap().clone()
     }
@@ -186,7 +186,7 @@ fn is_quiet(browser: &Browser, live: &Live) {
     for entry in browser.log("performance") {
         let message: Value = serde_json::from_str(entry["message"].as_str().unwrap()).unwrap();
         let message = &message["message"];
-        // The browser's own first page is none of ours.
+        // The browser's own first page is not ours.
         let is_own = message["params"]["documentURL"].as_str().is_some_and(|page| page.starts_with("chrome:"));
         if message["method"] == "Network.requestWillBeSent" && !is_own {
             let url = message["params"]["request"]["url"].as_str().unwrap();
@@ -259,7 +259,7 @@ fn a_crawl_is_watched_paused_and_stopped_in_a_browser() {
     browser.waits_for("document.querySelector('#pause').disabled");
 }
 
-/// A web of two hosts whose front pages link to more pages than a test waits for.
+/// A web of two hosts. Their front pages link to more pages than a test waits for.
 fn two_hosts() -> Loopback {
     let links = (0..5000).map(|page| format!("<a href='/{page}'>x</a>")).collect::<Vec<_>>().concat();
     let html = |body: &str| response("200 OK\r\nContent-Type: text/html", body.as_bytes());
@@ -289,7 +289,7 @@ fn a_host_is_dropped_and_taken_back_in_a_browser() {
     browser.waits_for("document.querySelectorAll('#hosts tr').length === 2");
     browser.write("#find-text", "b.test");
     browser.waits_for("document.querySelectorAll('#hosts tr').length === 1");
-    // Rows are made anew every three seconds.
+    // Rows are redrawn every three seconds.
     let press = "document.querySelector('#hosts button').click()";
     browser.run(press);
     browser.waits_for("document.querySelector('#drop-sure').open");
@@ -304,7 +304,7 @@ fn a_host_is_dropped_and_taken_back_in_a_browser() {
     browser.click("#drop-yes");
     browser.waits_for("document.querySelector('#dropped').textContent.includes('Dropped: host b.test')");
     assert_eq!(browser.run("return document.querySelector('#said').textContent"), "Dropped: host b.test.");
-    // What was out at that moment comes back.
+    // The leases of that moment come back.
     goes_on("a.test", 5);
     let last = asked("b.test");
     goes_on("a.test", 20);

@@ -15,7 +15,7 @@ use crate::site::{Page, Site};
 #[cfg(unix)]
 use crate::until::until;
 
-/// Two hosts on one server, told apart by their paths, and a directory for the crawl's job.
+/// Two hosts on one server, distinguished by their paths, and a directory for the crawl's job.
 struct Desk {
     site: Site,
     directory: TempDir,
@@ -25,7 +25,7 @@ struct Desk {
 const SEEDS: [&str; 2] = ["http://a.test/a/0", "http://b.test/b/0"];
 
 impl Desk {
-    /// So many pages on each host, the first of which links to the others.
+    /// This many pages on each host. The first page links to the others.
     fn of(pages: usize) -> Self {
         let mut all: Vec<(&'static str, Page)> = Vec::new();
         for host in ["a", "b"] {
@@ -156,7 +156,7 @@ fn a_host_has_so_many_pages_and_the_others_wait_for_a_run_that_allows_more() {
         let explained = desk.explained("http://a.test/a/29");
         assert!(explained.contains("max_pages by a rule of its host = 12"), "{explained}");
 
-        // And what a budget of pages leaves, one of bytes may refuse.
+        // A budget of bytes may refuse pages that a budget of pages allows.
         let ran = desk.crawl(&[&flags[..], &["--host-bytes", "1kB"]].concat());
         assert_eq!(desk.asked(), [0, 0], "{}", ran.err);
         assert_eq!(desk.report()["urls"]["refused"]["host_bytes"], 43);
@@ -237,7 +237,7 @@ fn what_a_host_has_had_is_kept_over_kills() {
     for (host, asked) in ["http://a.test", "http://b.test"].into_iter().zip(asked) {
         let pages = recorded.iter().filter(|(url, _)| url.starts_with(host)).map(|(_, times)| *times).sum::<u32>();
         assert_eq!(pages, 40, "{host}");
-        // What was out, or not yet on disk, when it was killed is asked for again.
+        // Pages that were leased, or not yet on disk, at the kill are fetched again.
         assert!((40..=40 + 20 * kills).contains(&asked), "{host} was asked {asked} times");
     }
     let urls = &desk.report()["urls"];
@@ -272,7 +272,7 @@ fn a_budget_of_nothing_is_refused_and_the_others_are_read_back() {
     }
 }
 
-/// A window of an hour that begins in so many hours, by the clock of the machine.
+/// A window of an hour that begins in this many hours, by the machine's clock.
 fn hours_in(ahead: u64) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() / 3600;
     format!("{:02}:00-{:02}:00", (now + ahead) % 24, (now + ahead + 1) % 24)
@@ -296,7 +296,7 @@ fn a_crawl_whose_hosts_all_sleep_says_so_and_waits() {
     assert!(desk.site.asked().is_empty(), "not even for robots.txt");
     child.kill().unwrap();
     child.wait().unwrap();
-    // Now they may be asked, one of them by a rule of its own.
+    // Now both may be requested, one of them by its own rule.
     desk.write("now.toml", "[hosts.\"b.test\"]\nhours = \"always\"\n");
     let now = format!("{}-{}", &hours_in(23)[..5], &hours_in(1)[6..]);
     desk.crawl(&["--hours", &now, "--config", "now.toml"]);

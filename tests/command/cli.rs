@@ -1,4 +1,4 @@
-//! The command as its users meet it: what it prints where, and how it exits.
+//! The command as its users see it: its output, its messages and its exit codes.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -58,7 +58,7 @@ impl Desk {
 }
 
 impl Ran {
-    /// What `crawler config` says of a key whose name no two sections have.
+    /// The line of `crawler config` for a key whose name is in one section only.
     #[track_caller]
     fn line(&self, key: &str) -> &str {
         let start = format!("{key} = ");
@@ -297,7 +297,7 @@ fn a_reader_that_leaves_early_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().unwrap();
-    // Until the command leaves in its turn: no pipe holds so much.
+    // Until the command ends too: this is more than a pipe holds.
     let many = b"https://example.org/\n".repeat(4096);
     let left = (0..100).any(|_| stdin.write_all(&many).is_err());
     drop(stdin);
@@ -463,7 +463,7 @@ fn ignoring_robots_is_loud_and_recorded() {
 #[test]
 fn a_crawl_whose_every_seed_fails_exits_so() {
     let desk = Desk::new();
-    // Nobody may be asked at a private address, so nothing is sent.
+    // Private addresses are refused, so nothing is sent.
     let ran = desk.run(&["http://127.0.0.1:8080/"]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert!(ran.out.is_empty() && ran.err.contains("private_address"), "{}{}", ran.out, ran.err);

@@ -1,4 +1,4 @@
-//! The command in a newcomer's hands: slips, odd places and second thoughts, by the real binary.
+//! The command in a newcomer's hands: mistakes, odd places and changes of mind, with the real binary.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -62,7 +62,7 @@ impl Desk {
     }
 }
 
-/// What a run of the command left behind.
+/// The exit code and the output of a run.
 #[derive(Debug)]
 struct Ran {
     code: Option<i32>,
@@ -97,7 +97,7 @@ impl Ran {
     }
 }
 
-/// A small site on loopback: `/` links to `/1` to `/9`, all are pages; it keeps what it was asked.
+/// A small site on loopback: `/` links to the pages `/1` to `/9`. It records the requests.
 struct Site {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
@@ -198,7 +198,7 @@ fn a_seed_is_asked_again_once_the_reason_of_its_refusal_is_gone() {
     }
 }
 
-/// What is denied is not told as what was not allowed, and a resume is advised where it can help.
+/// A denied address has another message than one that is not allowed, and a resume is advised where it can help.
 #[test]
 fn a_denied_address_is_told_as_denied() {
     let (desk, site) = (Desk::new(), Site::new());
@@ -301,7 +301,7 @@ fn a_proxy_in_the_environment_is_said_to_be_ignored() {
     command.envs([("http_proxy", "http://ann:secret@127.0.0.1:9"), ("ALL_PROXY", "socks5://127.0.0.1:9")]);
     let ran = Ran::from(command.output().unwrap());
     ran.says(0, &["warning: http_proxy, ALL_PROXY ignored"]).keeps_silent_about("secret");
-    // Nothing is to be said where nothing is crawled, or only a simulated web.
+    // There is no message if nothing is crawled, or only a simulated web.
     let mut command = desk.command(["config"]);
     assert_eq!(Ran::from(command.env("http_proxy", "http://127.0.0.1:9").output().unwrap()).err, "");
 }
@@ -439,7 +439,7 @@ fn two_commands_at_once_are_kept_apart_and_the_first_can_be_looked_at() {
     }
     desk.run(quick(&[&url])).says(5, &["another process crawls into this directory"]);
     desk.run(quick(&["resume", "crawl"])).says(5, &["another process"]);
-    // What is not flushed yet is not known, so either number may be there.
+    // The last record may not be flushed yet, so either number is right.
     let so_far = |kind: &str| {
         let ran = desk.run(["stats", "crawl"]);
         ran.says(0, &["crawl is being crawled, or was cut off: as of "]);

@@ -25,7 +25,7 @@ const DELAY: Duration = Duration::from_millis(5);
 /// A web that goes on while its crawlers come and go.
 struct Web {
     server: Server,
-    /// How these remember what they have seen.
+    /// The settings of their seen set.
     seen: &'static [(&'static str, &'static str)],
     /// Beyond, their idle hosts leave memory.
     hosts_in_memory: &'static str,
@@ -33,7 +33,7 @@ struct Web {
     by_address: bool,
 }
 
-/// A filter that loses nothing; fingerprints in lines that double five times; and a filter that would lose much, but for what it keeps on
+/// A filter that loses nothing, fingerprints in lines that double five times, and a filter that would lose much without its fingerprints on
 /// disk.
 const SEEN: [&[(&str, &str)]; 3] = [
     &[("SEEN_CAPACITY", "10000")],
@@ -46,7 +46,7 @@ impl Web {
         let mut options = SimulateOptions::default();
         (options.seed, options.hosts, options.pages) = (seed, 20, 700);
         options.latency = Duration::from_millis(10);
-        // What nobody has read yet, nobody can keep to.
+        // A robots.txt counts only once it has been read.
         options.crawl_delay = DELAY;
         options.retry_after = 0;
         // Every third web has no sitemaps.
@@ -112,7 +112,7 @@ fn unseen(job: &Path, pages: &BTreeMap<String, serde_json::Value>) -> usize {
 
 /// Lets it run for a while, then kills it; whether it had ended before.
 fn killed(mut child: Child, after: Duration) -> bool {
-    // The one test that sleeps: when a crash comes is what it is about.
+    // The one test that sleeps: it is about the moment of a crash.
     sleep(after);
     let ended = child.try_wait().unwrap();
     child.kill().unwrap();
@@ -177,7 +177,7 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
         let judgment = web.judgment();
         assert_eq!((judgment.missed, judgment.unknown_urls), (0, 0));
         assert_eq!((judgment.hosts_hurried, judgment.hosts_concurrent), (0, 0), "{judgment:?}");
-        // robots.txt is asked for once, and again only where the answer was lost with the process: in the first moments, that of every host.
+        // Each robots.txt is fetched once, and again only if a kill lost the answer: in the first moments, that of every host.
         assert!(judgment.robots_requests <= u64::from(judgment.hosts) * (2 + resumes), "{judgment:?}");
         hosts += u64::from(judgment.hosts);
         asked_for_robots += judgment.robots_requests;
@@ -187,7 +187,7 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
     println!("{kills} kills in {seed} crawls: 0 pages lost, 0 there twice; {fetched_again} were asked for again");
 }
 
-/// A job that is not begun as a whole is begun again by the same command, and `resume` says so; one that is goes on.
+/// A job that was not completely begun is begun again by the same command, and `resume` says so. A begun job goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_in_its_first_moments_a_job_can_be_resumed_or_begun_again() {
     let rounds: u64 = std::env::var("EARLY_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
@@ -204,7 +204,7 @@ async fn killed_in_its_first_moments_a_job_can_be_resumed_or_begun_again() {
     for round in 0..rounds {
         let directory = TempDir::new().unwrap();
         let (job, told) = (directory.path().join("job"), directory.path().join("stderr"));
-        // Half of them are begun, or go on, once more, and are killed again.
+        // Half of them are started or resumed again, and killed again.
         for _ in 0..=round % 2 {
             let after = Duration::from_micros(random.below(50_000));
             finished += u64::from(killed(web.crawl(directory.path(), &few), after));

@@ -1,4 +1,4 @@
-//! Crawls in the verified layout, by the real command: nothing lost to a filter that errs often, and a disk that fails is told.
+//! Crawls in the verified layout, by the real command: a filter that errs often loses no URL, and a failing disk is reported.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::ran::{crawler, set};
 /// A directory with a job in it, and a filter of one shard, which so goes to the disk soon.
 struct Desk(TempDir);
 
-/// How a run of the command ended, and what it said.
+/// The exit code of a run, and its messages.
 type Ran = (Option<i32>, String);
 
 impl Desk {

@@ -1,4 +1,4 @@
-//! The live page as programs meet it: what it answers, whom it refuses, and that it holds up nobody.
+//! The live page over HTTP: its answers, its refusals, and that no client holds up another.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,7 +29,7 @@ impl Live {
         self.ask("POST", what, &[&format!("X-Crawler-Token: {}", self.page_token()), "Content-Length: 0"])
     }
 
-    /// The next event of a stream, without what it begins with.
+    /// The next event of a stream, without its prefix.
     fn event(stream: &mut impl BufRead) -> serde_json::Value {
         let mut line = String::new();
         loop {
@@ -64,7 +64,7 @@ fn is_closed(mut stream: &TcpStream, within: Duration) -> bool {
     stream.read_to_end(&mut rest).is_ok()
 }
 
-/// Runs the command to its end; returns its exit code and what it said.
+/// Runs the command to its end. Returns its exit code and its messages.
 fn refused(flags: &[&str]) -> (Option<i32>, String) {
     let desk = TempDir::new().unwrap();
     let output = crawler(&desk, ["--simulate", "http://www.simulated.test/"]).args(flags).output().unwrap();
@@ -213,12 +213,12 @@ fn an_address_that_is_taken_is_told_before_a_job_is_made() {
 fn slow_clients_and_those_that_never_read_hold_up_nobody() {
     let live = Live::simulated(&[]);
     let began = Instant::now();
-    // As many as there are places: the last of them wait, and so do those behind them, until the first are shown out.
+    // More connections than places: the last ones wait until the first are closed.
     let slow: Vec<TcpStream> = (0..80).map(|_| trickle(live.address)).collect();
     assert_eq!(live.get("/healthz").status, 200);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert!(is_closed(&slow[0], Duration::from_secs(20)), "it is shown out");
-    // Streams have places of their own, and their number a bound.
+    // Streams have their own places, and at most this many.
     let mut streams: Vec<_> = (0..16).map(|_| live.events()).collect();
     for stream in &mut streams {
         assert_eq!(Live::event(stream)["state"], "running");
@@ -243,7 +243,7 @@ fn numbers_are_made_once_a_second_at_most_and_grow() {
     assert!(began.elapsed() > Duration::from_millis(2900), "{:?}", began.elapsed());
     let pages = |event: &serde_json::Value| event["report"]["urls"]["fetched"].as_u64().unwrap();
     assert!(told.is_sorted_by_key(pages) && pages(&told[3]) > pages(&told[0]));
-    // Who asks meanwhile gets the same numbers.
+    // A request in the meantime gets the same numbers.
     let [first, second] = [live.report(), live.report()];
     let took = |report: &serde_json::Value| report["elapsed_us"].as_u64().unwrap();
     assert!(took(&first) == took(&second) || took(&second) - took(&first) >= 1_000_000);
@@ -301,7 +301,7 @@ fn grafana_is_told_of_metrics_that_there_are() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// Serves one page to whoever asks, and listens for ever.
+/// Serves one page to each client, for ever.
 fn serve(page: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

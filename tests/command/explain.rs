@@ -35,7 +35,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn a_crawl_answers_for_each_of_its_urls() {
-    // Nobody listens there any more.
+    // The port is closed again.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let site = serve(move |path| match path {
         "/robots.txt" => Some("User-agent: *\nDisallow: /private/\n".to_owned()),
@@ -127,7 +127,7 @@ fn what_a_run_left_for_the_next_one_says_so() {
         (verdict, json["limit"].as_str().map(ToOwned::to_owned), text.contains("ended at its limit"))
     };
     assert_eq!(told(&["--max-pages", "1"]), ("waiting".to_owned(), Some("1 page".to_owned()), true));
-    // What is under way when the time is over may still come.
+    // Requests in flight when the time is over may still end.
     let (_, limit, is_told) = told(&["--max-duration", "1ms", "--rate", "50"]);
     assert_eq!((limit.as_deref(), is_told), (Some("1ms"), true));
     // The next one has no limit, and fetches it.

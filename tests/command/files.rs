@@ -1,5 +1,5 @@
-//! The job's own files: gone, emptied, cut short, another's, a link, removed under a crawl that writes to them. What a refused
-//! command leaves is what it found, so that whoever puts the file back has the whole job again.
+//! The job's own files: missing, empty, cut short, another job's, a link, or removed while a crawl writes to them. A refused command
+//! changes nothing: if the file is put back, the job is whole again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,7 +25,7 @@ impl Desk {
         self.run(&["resume", "job", "--max-pages", "unlimited"])
     }
 
-    /// All files and what is in them.
+    /// All files and their contents.
     fn content(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut content = BTreeMap::new();
         let mut folders = vec![self.at("")];
@@ -70,7 +70,7 @@ const HARMS: [Harm; 8] = [
     Harm::Unreadable,
 ];
 
-/// Whether somebody who must ask is asked: the superuser reads what nobody may.
+/// Whether permissions are not checked: the superuser reads every file.
 fn is_superuser(desk: &Desk) -> bool {
     use std::os::unix::fs::PermissionsExt;
 
@@ -180,7 +180,7 @@ fn each_harm(
             fs::remove_file(&aside).unwrap();
         } else {
             refused.insert(format!("{harm:?}"));
-            // Of a segment that is gone nobody knows the name.
+            // The name of a missing segment is unknown.
             let name = if kind == "journal" { "journal-" } else { path.file_name().unwrap().to_str().unwrap() };
             assert!(ran.err.contains(name), "{told}");
             let output = desk.at("pages.jsonl");
@@ -224,7 +224,7 @@ fn without_checkpoints_the_whole_journal_is_replayed() {
     assert_eq!(desk.pages(), everything);
 }
 
-/// Nobody knows how much of it was safe on disk, and so a record that is not what was written is no torn end.
+/// Without checkpoints, it is unknown how much was safe on disk. So a damaged record does not count as a torn end.
 #[test]
 fn without_checkpoints_a_damaged_record_is_no_torn_end() {
     let desk = stopped();

@@ -77,7 +77,7 @@ fn pages_that_grow_in_memory_wait_for_each_other() {
     assert_eq!(report["urls"]["fetched"], kinds.len() * HOSTS, "{}", String::from_utf8_lossy(&ran.stderr));
     let peak = report["cost"]["peak_memory_bytes"].as_u64().unwrap();
     assert!(peak < 300_000_000, "{peak} bytes");
-    // What nobody reads is not loaded to its end.
+    // A file that is not read is not loaded to its end.
     let records = std::fs::read_to_string(place.path().join("crawl/pages.jsonl")).unwrap();
     let records = records.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let others: Vec<_> = records.filter(|record| record["url"].as_str().unwrap().contains("//other")).collect();

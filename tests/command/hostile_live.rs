@@ -1,4 +1,4 @@
-//! A crawl of a site that wishes nobody well, as it is watched: by its live page, by `crawler top`, and by who runs it in a terminal.
+//! A crawl of a hostile site, watched on its live page, by `crawler top`, and in the terminal that runs it.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -37,7 +37,7 @@ fn watched(flags: &[&str]) -> Live {
     })
 }
 
-/// What Python, whose readers are not our own, makes of it. `None` where there is no Python, and nobody says that there must be.
+/// The same text as read by Python's parsers. `None` if Python is not installed and `NO_SKIPS` is not set.
 fn in_python(script: &str, text: &str) -> Option<String> {
     let mut python = Command::new("python3");
     let mut python = match python.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
@@ -54,7 +54,7 @@ fn in_python(script: &str, text: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The exposition format, strictly: what is no comment is a name, labels in quotes with three escapes, and a number.
+/// The exposition format, strictly: a comment, or a name, quoted labels with three escapes, and a number.
 const METRICS: &str = r##"
 import re, sys
 label = r'[a-z_]+="(?:[^"\\\n]|\\["\\n])*"'

@@ -24,7 +24,7 @@ fn hostile(before: &[u8], after: &[u8]) -> Vec<u8> {
     [before, HOSTILE, after].concat()
 }
 
-/// What a site says that wishes nobody well.
+/// The texts of a hostile site.
 fn answer(url: &str) -> Vec<u8> {
     let html = "200 OK\r\nContent-Type: text/html; charset=utf-8";
     let path = url.split_once('/').map_or("", |(_, path)| path);
@@ -69,7 +69,7 @@ fn command(desk: &Path, address: SocketAddr, arguments: &[&str]) -> Ran {
     command.output().unwrap().into()
 }
 
-/// Each line is a value by itself.
+/// Each line is one value.
 #[track_caller]
 fn values(what: &str, text: &str) -> Vec<Value> {
     is_tame(what, text);

@@ -62,7 +62,7 @@ fn read(path: &Path) -> String {
 #[test]
 fn what_a_killed_owner_and_a_zombie_wrote_gives_way_to_the_next_owner() {
     let desk = Desk::new();
-    // The first owner was stopped behind `b`, which no log had, and woke up later to write `d`.
+    // The first owner was stopped after `b`, which no log had, and woke up later to write `d`.
     let first = [record("a", 1, 10), record("b", 1, 20), record("d", 1, 900)];
     // The second asked for `b` and `d` itself; for `c` twice, since its host did not answer at first.
     let second = [record("c", 2, 15), record("b", 2, 16), record("d", 2, 30), record("c", 2, 40)];
@@ -139,7 +139,7 @@ fn a_plain_job_is_what_it_was() {
     desk.plain("job");
     let ran = desk.merge(&["job"]);
     assert_eq!(ran.out, read(&desk.at("job/pages.jsonl")), "{}", ran.err);
-    // As a table, and filtered, it is what is exported.
+    // As a table, and filtered, it equals the export.
     for flags in [&["--format", "csv"][..], &["--format", "csv", "--keep-status", "2xx"]] {
         let [merged, exported] = ["merge", "export"].map(|command| desk.run(&[&[command, "job"], flags].concat()));
         assert!(merged.out.lines().count() > 1, "{}", merged.err);
@@ -213,7 +213,7 @@ fn links_are_those_of_the_records_that_are_kept() {
     assert_eq!(merged, links.strip_prefix(links_of(first)).unwrap().to_owned() + links_of(last));
     let table = desk.merge(&["--of", "links", "--format", "csv", "plain"]).out;
     assert!(table.starts_with("from,to,kind,text,rel\n") && table.lines().count() > 100, "{table}");
-    // Bytes that are not those of the record are told by their place.
+    // Bytes that differ from the record are reported with their position.
     let other = links.replacen("http", "hTTP", 1);
     fs::write(desk.at("plain/links.jsonl"), other).unwrap();
     let told = |words: &str| of_links("plain").says(1, words);

@@ -1,4 +1,4 @@
-//! A crawl with few open files: it does with what it gets, and blames no host.
+//! A crawl that may open few files: it fetches fewer pages at once, and counts no failure against a host.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,7 +23,7 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
     write!(stream, "{head}\r\n\r\n{page}").ok()
 }
 
-/// Crawls 300 hosts by a command that may have so many files open, neither more later.
+/// Crawls 300 hosts by a command that may open at most this many files, and cannot raise the limit.
 fn crawl(limit: u32, flags: &[&str]) -> Output {
     let place = tempfile::tempdir().unwrap();
     let seeds: Vec<_> = (0..300).map(|host| format!("http://h{host}.test/")).collect();

@@ -1,4 +1,4 @@
-//! A crawl of what another job has visited: what is asked, what is said of each page, and that nothing is lost over kills.
+//! A crawl of the pages that another job has visited: its requests, its records, and that kills lose nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -69,7 +69,7 @@ fn of<'a>(asked: &'a [Asked], path: &str) -> &'a Asked {
 fn site() -> Site {
     Site::serve([
         ("/", Page::of("<a href=/hub><a href=/dated><a href=/bare><a href=/changes><a href=/goes>1").etag("\"root\"")),
-        // Nobody else links to its children.
+        // No other page links to its children.
         (
             "/hub",
             Page::of("<base href=/deep/><a href=child><a rel=nofollow href=not><a href=http://[><a href=child?q=1>")
@@ -102,7 +102,7 @@ fn change(site: &Site) {
     pages.remove("/goes");
 }
 
-/// What is said of each page of [`site`] after the [`change`].
+/// The `recrawl` of each page of [`site`] after the [`change`].
 fn expected() -> BTreeMap<String, PageChange> {
     let told = [
         ("/", PageChange::Unchanged),
@@ -236,7 +236,7 @@ fn a_job_goes_on_from_another_working_directory() {
     );
     assert_eq!(fs::read_to_string(here.join("found.csv")).unwrap().lines().count(), records.len() + 1);
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "nothing is written where it was not asked for");
-    // What is shown is what was given.
+    // The settings are printed as they were given.
     let shown = run(&here, &["config", "--config", "mine.toml", "--job", "new"]).out;
     assert!(shown.contains("blocklists = [\"blocked.txt\"]") && shown.contains("basic file:password"), "{shown}");
 }
@@ -255,7 +255,7 @@ fn a_304_that_is_wrong_loses_no_page() {
     site.asked();
     {
         let mut pages = site.pages();
-        // Nobody asked whether it has changed.
+        // Its request had no condition.
         pages.insert("/lies".to_owned(), Page::of("l").answers(Answers::NotModified));
         pages.insert("/other".to_owned(), Page::of("another").answers(Answers::OfAnother));
         // The same ETag, and another body; the same body, and another ETag.
@@ -274,7 +274,7 @@ fn a_304_that_is_wrong_loses_no_page() {
     let asked = site.asked();
     let other: Vec<_> = asked.iter().filter(|asked| asked.path == "/other").collect();
     assert_eq!(other.iter().map(|asked| asked.etag.as_deref()).collect::<Vec<_>>(), [Some("\"o\""), None]);
-    // With a body that changed behind a 304, HTTP believes the server.
+    // If a body changes but the server answers 304, HTTP believes the server.
     site.pages().insert("/same".to_owned(), Page::of("another").etag("\"s2\""));
     run(place.path(), &[&seed, "--job", "third", "--recrawl", "new"]);
     assert_eq!(changes(&place.path().join("third"))["/same"], PageChange::Unchanged);

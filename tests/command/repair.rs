@@ -17,7 +17,7 @@ fn stopped() -> Desk {
 }
 
 impl Desk {
-    /// Repairs it, by looking first; then goes on to the end, and says what was fetched.
+    /// Lists the damage, repairs it, and resumes to the end. Returns the fetched pages.
     fn mended(&self) -> BTreeSet<String> {
         let before = fs::read(self.at("pages.jsonl")).ok();
         let looked = self.run(&["repair", "job"]);
@@ -56,7 +56,7 @@ fn a_whole_job_needs_no_repair() {
     let desk = stopped();
     desk.run(&["repair", "job"]).says(0, "nothing that job needs is damaged");
     desk.run(&["repair", "job", "--yes"]).says(0, "nothing that job needs is damaged");
-    // One that was killed has an end that nobody confirms.
+    // After a kill, no checkpoint confirms its end.
     let path = desk.at("pages.jsonl");
     fs::write(&path, [&fs::read(&path).unwrap()[..], b"{\"url\": \"http://half"].concat()).unwrap();
     desk.run(&["repair", "job"]).says(0, "nothing that job needs is damaged");
@@ -141,7 +141,7 @@ fn page_records_that_are_damaged_or_gone_are_fetched_again() {
     }
 }
 
-/// Of a journal whose segments were removed only a checkpoint tells.
+/// If the journal's segments were removed, only a checkpoint has its content.
 #[test]
 fn without_checkpoints_records_tell_what_a_removed_journal_told() {
     let desk = stopped();
@@ -149,7 +149,7 @@ fn without_checkpoints_records_tell_what_a_removed_journal_told() {
     let settings = desk.at("crawler.toml");
     let text = fs::read_to_string(&settings).unwrap().replace("keep_journal = true", "keep_journal = false");
     fs::write(&settings, text).unwrap();
-    // As if what stood before had been a segment of its own, that was removed.
+    // As if everything before were in a segment that was removed.
     let journal = desk.frontier("journal-").pop().unwrap();
     desk.run(&["resume", "job", "--max-pages", "31"]).says(0, "");
     let _ = journal;
@@ -242,7 +242,7 @@ fn files_that_were_moved_away_from_the_front_of_an_archive_are_not_missed() {
     desk.run(&["resume", "job", "--max-pages", "unlimited"]).says(0, "");
 }
 
-/// Outputs of which this run writes none are nobody's concern.
+/// Outputs that this run does not write are left alone.
 #[test]
 fn outputs_that_are_not_written_any_more_may_be_gone() {
     let desk = Desk::new();

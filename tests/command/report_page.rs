@@ -1,4 +1,4 @@
-//! The report as a page: what is in it, and what a hostile web cannot make of it.
+//! The report as an HTML page: its content, and that a hostile web cannot put markup into it.
 
 use std::path::Path;
 

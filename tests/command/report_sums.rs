@@ -1,4 +1,4 @@
-//! The sums of a report agree, whatever the web, the limits and the number of runs.
+//! The sums of a report agree, for any web, limits and number of runs.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -45,7 +45,7 @@ fn check_forms(report: &Value, stats: impl Fn(&str) -> String, job: &std::path::
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A crawl that stops as often as there are steps, each so many pages further, and then goes on to its end.
+    /// A crawl that stops after each step of pages, and then goes on to its end.
     #[test]
     fn sums_agree_after_each_run(
         (pages, hosts, seed) in (20..150_u32, 2..9_u32, any::<u32>()),

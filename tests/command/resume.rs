@@ -92,7 +92,7 @@ fn time_and_costs_are_of_all_runs_however_often_it_is_killed() {
     let desk = Desk::new();
     let began = Instant::now();
     let flags = ["--simulate", "http://www.simulated.test/", "--job", "job", "--host-delay", "600ms"];
-    // 15 pages of four hosts take two seconds by their delays, of which a kill takes one at most.
+    // 15 pages of four hosts take two seconds by their delays. A kill loses at most one second.
     let mut spent = [0; 2];
     for run in 1..=2 {
         let mut child = desk.command(&flags).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
@@ -194,7 +194,7 @@ fn flags_of_a_run_are_of_that_run_and_what_is_kept_is_said() {
     assert!(settings().contains("\nmax_pages = 11 # --max-pages\n"), "{}", settings());
     let ran = desk.resume(&["--max-pages", "11", "--max-duration", "1h"]);
     assert!(!ran.err.contains("keeps"), "nothing has changed: {}", ran.err);
-    // What a file says is of each run.
+    // A limit from the file counts for each run.
     let settings = settings().replace("max_duration = \"unlimited\"", "max_duration = \"5h\"");
     fs::write(desk.at("crawler.toml"), settings).unwrap();
     desk.resume(&["--max-duration", "1ms", "--max-pages", "12"]).says(0, "");

@@ -18,7 +18,7 @@ fn seen(directory: &TempDir, arguments: &str, lines: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// What it printed, where it went well.
+/// Its output, if it succeeded.
 fn ok(directory: &TempDir, arguments: &str, lines: &str) -> String {
     let output = seen(directory, arguments, lines);
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));

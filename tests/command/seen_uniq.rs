@@ -1,4 +1,4 @@
-//! `crawler seen uniq`, and what it shares with the other commands on lines: all cores, and the order kept.
+//! `crawler seen uniq`, and the processing of lines that it shares with other commands: on all cores, in order.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ fn start(directory: &TempDir, arguments: &str) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Runs a command on some lines: its exit code, what it printed, what it said.
+/// Runs a command on some lines. Returns its exit code, its output and its messages.
 fn run_on(directory: &TempDir, arguments: &str, lines: &[u8]) -> (Option<i32>, Vec<u8>, String) {
     let mut child = start(directory, arguments);
     let mut input = child.stdin.take().unwrap();
@@ -34,7 +34,7 @@ fn run(directory: &TempDir, arguments: &str, lines: &str) -> Ran {
     Ran { code, out: String::from_utf8(out).unwrap(), err }
 }
 
-/// What it printed, where it went well and had nothing to say.
+/// Its output, if it succeeded without a message.
 fn ok(directory: &TempDir, arguments: &str, lines: &str) -> String {
     let ran = run(directory, arguments, lines);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments}");
@@ -86,7 +86,7 @@ fn a_dry_run_writes_nothing() {
     assert!(ran.code == Some(2) && ran.err.contains("FILE"), "{}", ran.err);
 }
 
-/// A dry run tells what a crawl has not seen; its filter is its own.
+/// A dry run prints URLs that a crawl has not seen. The crawl's filter does not change.
 #[test]
 fn a_job_is_only_read() {
     let dir = directory();
@@ -108,7 +108,7 @@ fn a_line_that_is_new_is_there_at_once() {
         let mut child = start(&dir, arguments);
         let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         for url in ["http://a.org/", "http://b.org/"] {
-            // Half a line alone is none.
+            // Half a line does not count.
             input.write_all(&url.as_bytes()[..9]).unwrap();
             writeln!(input, "{}", &url[9..]).unwrap();
             let mut line = String::new();
@@ -132,7 +132,7 @@ fn lines_that_have_no_key_are_told_and_left_out() {
                     crawler: warning: line 5: not a URL: relative URL without a base\n\
                     crawler: error: 3 of 6 lines were left out: no URLs; --raw takes any text\n";
     assert_eq!(ran.err, expected);
-    // What was printed is remembered all the same.
+    // The printed lines are remembered all the same.
     let again = run(&dir, "seen uniq known --count", lines);
     assert_eq!((again.code, again.out.as_str()), (Some(1), "new\t0\nseen\t3\nerror\t3\n"));
 
@@ -147,7 +147,7 @@ fn lines_that_have_no_key_are_told_and_left_out() {
     assert!(ran.err.ends_with("1,001 lines, 1 new, 1,000 refused\n") && ran.err.lines().count() == 22, "{}", ran.err);
 }
 
-/// Both would write what they have seen, and one of them would be lost.
+/// Both would write their filters, and one of the two would be lost.
 #[test]
 fn a_file_is_changed_by_one_command_at_a_time() {
     let dir = directory();
@@ -186,7 +186,7 @@ fn a_line_that_is_too_long_is_left_out() {
     assert_eq!(ran.err, expected);
 }
 
-/// Nothing is lost: who reads no more has it printed again next time.
+/// Nothing is lost: lines that the reader did not take are printed again next time.
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let dir = directory();
@@ -240,7 +240,7 @@ fn numbers(numbers: std::ops::Range<u32>) -> String {
     })
 }
 
-/// URLs of which some take long and some are none, each many times and in many spellings.
+/// URLs, each many times and in many spellings. Some take long, and some are malformed.
 fn urls(count: u64) -> String {
     let mut text = String::new();
     for number in 0..count {

@@ -1,4 +1,4 @@
-//! Sites that want to know who asks, and that no secret is found anywhere else.
+//! Sites that require a sign-in. No secret is found anywhere else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::outputs::{self, everything_in, has};
 use crate::ran::{Ran, crawler};
 use crate::visitors;
 
-/// What hosts want, and what nobody else may see.
+/// The secrets of the hosts, which no other host and no file may have.
 const BASIC: &str = "ann:correct horse";
 const BASIC_SENT: &str = "Basic YW5uOmNvcnJlY3QgaG9yc2U=";
 const TOKEN: &str = "b3arer-t0ken";
@@ -24,7 +24,7 @@ const SESSION: &str = "s3ssi0n-of-ann";
 /// Each request's head, by the URL that it asks for.
 type Heads = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// Hosts that all have one address. Each of three wants to know who asks, in its own way; the fourth takes whatever it is sent.
+/// Hosts at one address. Three require a sign-in, each in its own way. The fourth accepts every request.
 fn serve() -> (SocketAddr, Heads) {
     let heads = Heads::default();
     let told = Arc::clone(&heads);
@@ -48,7 +48,7 @@ fn serve() -> (SocketAddr, Heads) {
         let is_known = match host.as_str() {
             "basic.test" => header(&head, "authorization").as_deref() == Some(BASIC_SENT),
             "bearer.test" => header(&head, "authorization") == Some(format!("Bearer {TOKEN}")),
-            // A wall: whoever has no cookie gets one, and is sent to where it was.
+            // A request without the cookie gets it, and a redirect to the same URL.
             "cookie.test" | "held.test" => header(&head, "cookie").as_deref() == Some(&format!("session={SESSION}")),
             "loaded.test" => header(&head, "cookie").is_some_and(|sent| sent.starts_with(&format!("token={TOKEN}"))),
             "key.test" => header(&head, "x-key").as_deref() == Some(KEY),
@@ -234,14 +234,14 @@ fn cookies_are_sent_back_kept_in_the_job_and_found_nowhere_else() {
             assert_eq!(has(&bytes, secret), is_jar, "{secret:?} is in {name}");
         }
     }
-    // Nobody asked for cookies: none are taken, and the wall is a loop.
+    // Cookies are off: none is kept, and the redirect is a loop.
     let without = run("other", &["http://cookie.test/"]);
     assert_eq!(without.code, Some(3), "nothing was crawled: {}", without.err);
     let wall = &outputs::pages(&place.path().join("other"))["http://cookie.test/"];
     assert_eq!(wall["error"], "redirect_loop", "{wall}");
 }
 
-/// A page that is done is not asked for again, so what it has set must not be lost with the process.
+/// A page that is done is not fetched again, so its cookies must outlive the process.
 #[test]
 fn cookies_outlive_a_kill() {
     let (address, _) = serve();
@@ -253,7 +253,7 @@ fn cookies_outlive_a_kill() {
         command
     };
     let job = place.path().join("crawl");
-    // No checkpoint comes before the kill but that of the beginning.
+    // The only checkpoint before the kill is the first one.
     let mut killed = command(&["http://held.test/"]).spawn().unwrap();
     let begun = std::time::Instant::now();
     while !fs::read_to_string(job.join("cookies.txt")).is_ok_and(|kept| kept.contains(SESSION)) {

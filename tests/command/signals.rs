@@ -67,7 +67,7 @@ fn the_first_signal_drains() {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         assert!(line.contains("stopping"), "{line}");
-        // What is in flight is finished: the answer is waited for, and taken.
+        // The request in flight is finished: its answer is waited for, and taken.
         asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert_eq!(ran.code, Some(code));
@@ -163,7 +163,7 @@ fn the_end_of_its_terminal_drains() {
     let mut asked = silent.0.accept().unwrap().0;
     asked.read_exact(&mut [0]).unwrap();
     drop(tmux);
-    // Answered earlier, it would go on to a page that nobody answers.
+    // Answered earlier, it would go on to a page that is never answered.
     let log = || std::fs::read_to_string(desk.path().join("log.txt")).unwrap();
     until::until("it stops", || log().contains("stopping").then_some(()));
     let _ = asked.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");

@@ -14,7 +14,7 @@ fn command(place: &Path, arguments: &[&str]) -> Command {
     crawler(place, arguments)
 }
 
-/// A web of a process of its own.
+/// A web in its own process.
 struct Web {
     process: Child,
     out: BufReader<ChildStdout>,
@@ -39,7 +39,7 @@ impl Web {
         command(place, &[&crawl, flags].concat()).output().unwrap().into()
     }
 
-    /// Stops it: what it says of those who crawled it.
+    /// Stops it. Returns its judgment of the crawls.
     fn stop(mut self, signal: &str) -> Ran {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
@@ -82,7 +82,7 @@ fn a_crawl_of_another_process_is_judged_when_the_web_is_stopped() {
     assert_eq!(judgment["fetched"], judgment["reachable"]);
 }
 
-/// The web outlives each run: one that is served anew forgets how often it was asked for a page that fails twice.
+/// The web outlives each run: a new one would forget how often a page that fails twice was requested.
 #[test]
 fn runs_that_go_on_sum_to_one_run() {
     let place = TempDir::new().unwrap();

@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::site::{Page, Site};
 use crate::until::until;
 
-/// Two hosts on one server, told apart by their paths, and a directory for the crawl's job.
+/// Two hosts on one server, distinguished by their paths, and a directory for the crawl's job.
 struct Desk {
     site: Site,
     directory: TempDir,
@@ -28,7 +28,7 @@ impl Desk {
         Self::of(8)
     }
 
-    /// With so many pages of each kind.
+    /// With this many pages of each kind.
     fn of(count: u32) -> Self {
         let mut links = String::new();
         let mut pages: Vec<(&'static str, Page)> = Vec::new();
@@ -67,7 +67,7 @@ impl Desk {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// A crawl that rests for so long after each page, in the background.
+    /// A crawl in the background, with this delay after each page.
     fn start(&self, delay: &str, flags: &[&str]) -> Child {
         let mut command = self.command(&[&[SEED, "--job", "job"], flags].concat());
         command.env("CRAWLER_POLITENESS_HOST_DELAY", delay);
@@ -131,7 +131,7 @@ fn is_text(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "txt")
 }
 
-/// What a rule is given by, the reason it refuses with, what it refuses, and a URL that it does.
+/// A rule's flag, the reason of its refusals, the refused paths, and one refused URL.
 type Rule = (&'static [&'static str], &'static str, fn(&str) -> bool, &'static str);
 
 const RULES: [Rule; 5] = [
@@ -202,7 +202,7 @@ fn a_scope_of_another_kind_judges_what_waits_by_the_seeds() {
     let ran = desk.crawl(&["--scope", "domain", "--add", "http://b.test/"]);
     assert!(ran.err.contains("8 URLs that were refused wait again"), "{}", ran.err);
     let (mut recorded, all) = (desk.recorded(), everything());
-    // The other host's front page is the same, and has files of its own.
+    // The other host's front page is the same, and has its own files.
     recorded.retain(|key, _| all.contains_key(key));
     assert_eq!(recorded, all);
 }
@@ -237,7 +237,7 @@ fn what_is_dropped_of_a_stopped_job_is_not_asked_until_it_is_taken_back() {
     assert!(ran.code != Some(0) && ran.err.contains("dropped.txt:2: "), "{}", ran.err);
 }
 
-/// One request may be under way when the crawl is told.
+/// One request may be in flight when the rule arrives.
 #[cfg(unix)]
 #[test]
 fn a_crawl_that_runs_asks_nothing_more_of_a_host_that_is_dropped_and_a_kill_changes_nothing() {

@@ -127,7 +127,7 @@ fn peers_and_their_questions_are_bounded() {
     let mut long = crawling.connect();
     long.get_mut().write_all(&[b'x'; 9000]).unwrap();
     let mut answer = String::new();
-    // It may close before all was read, which resets the connection; what it said comes first.
+    // It may close before it has read everything, which resets the connection. Its answer comes first.
     let _ = long.read_to_string(&mut answer);
     assert!(answer.contains("at most 8192 bytes") && answer.ends_with('\n'), "{answer}");
     drop(long);
@@ -146,7 +146,7 @@ fn peers_and_their_questions_are_bounded() {
     drop(peers);
     until("there is room again", || {
         let mut peer = crawling.connect();
-        // A peer that is refused may be told so before it has asked.
+        // A peer may be refused before it has asked.
         peer.get_mut().write_all(b"look\n").ok()?;
         let mut answer = String::new();
         peer.read_line(&mut answer).ok()?;
@@ -294,7 +294,7 @@ fn a_job_that_was_killed_or_has_ended_is_shown_as_it_stands() {
     tmux.shows("not running, to be resumed");
     tmux.press(&["p"]);
     tmux.shows("no crawl is running");
-    // Who goes on with it is met again.
+    // A resumed crawl is shown again.
     let crawling = Crawling::resume(desk);
     tmux.shows("job  running");
     // 39 and 49 are the terminal's own colors.

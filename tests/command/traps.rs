@@ -1,4 +1,4 @@
-//! Sites without end, and pages that say what others said: a crawl of a simulated web that has both.
+//! Sites without end, and pages with the text of other pages: a crawl of a simulated web that has both.
 #![expect(clippy::format_collect, reason = "a page of a test is a few links, and reads best so")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::ran::{crawler, set};
 
 mod mirrors;
 
-/// A web of so many pages.
+/// A web of this many pages.
 fn web(pages: u32, trap: bool) -> SimulateOptions {
     let mut web = SimulateOptions::default();
     (web.pages, web.hosts, web.trap) = (pages, 40, trap);
@@ -64,7 +64,7 @@ fn without_budgets() -> TrapLimits {
     traps
 }
 
-/// What a page says, as its maker knows: pages that say the same have the same text. `None` where nothing is read.
+/// A page's text as the simulated web made it: duplicates have equal texts. `None` if the page is not read.
 fn says(world: &World, record: &PageRecord) -> Option<String> {
     let (host, path) = record.url.strip_prefix("http://")?.split_once('/')?;
     record.encoding.as_ref()?;
@@ -76,7 +76,7 @@ fn says(world: &World, record: &PageRecord) -> Option<String> {
     }
 }
 
-/// Pages that say what another one said: how many there are, how many were found, and how many were called so that are none.
+/// The duplicates: how many there are, how many were found, and how many pages were wrongly called duplicates.
 fn duplicates(world: &World, records: &[PageRecord]) -> (u64, u64, u64) {
     let mut said: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for record in records {
@@ -94,7 +94,7 @@ fn duplicates(world: &World, records: &[PageRecord]) -> (u64, u64, u64) {
     )
 }
 
-/// What a crawl of a web with traps costs, and what it finds, beside a crawl of the same web without them.
+/// The cost of a crawl of a web with traps, and the pages it finds, compared with a crawl of the same web without traps.
 async fn measure(pages: u32, traps: TrapLimits, most_percent: u64) {
     let plain = crawl(&web(pages, false), TrapLimits::default(), None).await;
     assert_eq!(plain.judgment.missed, 0, "{}", plain.judgment);
@@ -138,7 +138,7 @@ async fn measure(pages: u32, traps: TrapLimits, most_percent: u64) {
     for under in ["//forum.simulated.test/edit/", "//forum.simulated.test/reply?"] {
         assert!((1..=shape_budget + 8).contains(&asked(under)), "{under} {}", asked(under));
     }
-    // Whatever is left of the lists of things, all things are found.
+    // Pages of the lists may be left out, but each listed item is found.
     assert_eq!(asked("//filters.simulated.test/thing/"), 30);
     let counted = crawled.finished.tally.duplicates;
     assert_eq!(counted.same + counted.near, found + wrongly);
@@ -261,7 +261,7 @@ async fn duplicates_and_budgets_outlive_kills() {
     assert!(judgment.trapped < 1000, "{judgment}: {} trapped", judgment.trapped);
 }
 
-/// What a crawl with small budgets asked of a web that answers so, without its robots.txt files.
+/// The requests of a crawl with small budgets to a web with these answers, without those for robots.txt.
 async fn asked_by(
     answer: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     seeds: &[String],
@@ -297,7 +297,7 @@ fn words(number: usize) -> String {
     (0..20).map(|place| WORDS[number / 9_usize.pow(place % 5) % 9].to_owned() + " ").collect()
 }
 
-/// A page of a manual that has so many, and links to all of them.
+/// A page of a manual of this many pages. It links to all of them.
 fn manual(page: &str, pages: usize) -> Option<String> {
     let number: usize = page.strip_prefix("page-")?.strip_suffix(".html")?.parse().ok()?;
     let links: String = (0..pages).map(|other| format!("<a href=page-{other}.html>{other}</a>")).collect();
@@ -347,7 +347,7 @@ fn titled(number: usize) -> String {
     )
 }
 
-/// Each answer has a title of its own, and a new session in all its links.
+/// Each answer has its own title, and a new session in all its links.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_are_told_under_titles_that_are_drawn() {
     const PAGES: usize = 150;
@@ -384,7 +384,7 @@ async fn pages_with_ids_that_differ_in_their_titles_are_fetched_whole() {
         let names = words(1).split(' ').map(|name| format!("<a href='/list/0?{name}'>{name}</a> ")).collect::<String>();
         format!("{SHELL}<noscript>You need to enable JavaScript to run this app.</noscript><nav>{names}</nav>")
     };
-    // It leads to its neighbours, and to two lists of who owns it.
+    // It leads to its neighbours, and to two lists of its owners.
     let photo = |number: usize| {
         let neighbours = [number + 1, number + ITEMS - 1]
             .map(|other| format!("<a href='/item/{}'>x</a>", id(other % ITEMS)))
@@ -459,7 +459,7 @@ async fn a_farm_of_texts_costs_what_its_domain_may() {
     }
 }
 
-/// A farm whose hosts have five pages each beside the first, all of them new, and lead to five further hosts.
+/// A farm. Each of its hosts has six pages with new texts, and links to five further hosts.
 fn thick_farm(url: &str) -> Option<String> {
     let (host, path) = url.split_once('/')?;
     let number: usize = host.strip_prefix('h')?.strip_suffix(".farm.test")?.parse().ok()?;
@@ -475,7 +475,7 @@ fn thick_farm(url: &str) -> Option<String> {
 async fn a_farm_of_hosts_with_pages_has_no_more_turns_than_others() {
     const PAGES: usize = 200;
     const FARM: &str = "<a href='http://h0.farm.test/'>a farm</a>";
-    // All pages beside each other, and each behind the one before.
+    // All pages linked from one page, and each page linked from the one before.
     let wide = |path: &str| {
         let number: usize = path.strip_prefix("page-").map_or(Some(0), |page| page.parse().ok())?;
         let links = (1..PAGES).filter(|_| number == 0).map(|page| format!("<a href='/page-{page}'>{page}</a>"));
@@ -559,7 +559,7 @@ async fn sitemaps_have_no_budget_and_spend_none() {
     assert_eq!(finished.gate.refusals().of(Refusal::BarrenHost), 31);
 }
 
-/// What budgets refuse is said with its key, and the command that is named asks for it.
+/// Refusals by budgets are reported with their key, and the command in the message fetches those URLs.
 #[test]
 fn a_refusal_by_a_budget_is_in_the_verdict() {
     const PAGES: usize = 30;

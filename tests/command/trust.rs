@@ -1,4 +1,4 @@
-//! Whom the client trusts, and what it shows of itself: further authorities, client certificates, and certificates that nobody verifies.
+//! The client's trust and its own certificate: further authorities, client certificates, and hosts that are not verified.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ fn pem(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(directory).join(name)
 }
 
-/// A host over TLS, which says how many certificates it was shown. `wants`: it takes nobody without one by this authority.
+/// A host over TLS, which answers with the number of client certificates it got. With `wants`, it requires one by this authority.
 fn serve(wants: Option<&str>) -> SocketAddr {
     serve_as("ecdsa", wants)
 }
@@ -58,7 +58,7 @@ fn serve_as(name: &str, wants: Option<&str>) -> SocketAddr {
     })
 }
 
-/// What a client makes of a host, by one of its names: the body, or the failure.
+/// A client's result for a host, by one of its names: the body, or the failure.
 async fn fetched(address: SocketAddr, host: &str, change: impl FnOnce(&mut FetchOptions)) -> Result<Vec<u8>, Failure> {
     told(address, host, change).await.map_err(|error| error.failure)
 }

@@ -1,4 +1,4 @@
-//! Hosts that are not to be had, by the real command: each URL has a record, the report counts them, and a resume asks again.
+//! Unreachable hosts, by the real command: each URL has a record, the report counts them, and a resume tries again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn crawler(directory: &Path, arguments: &[&str]) -> Output {
     ran::crawler(directory, arguments).envs(ENVIRONMENT).output().unwrap()
 }
 
-/// Serves on every address of loopback; what it says depends on whether it is well.
+/// Serves on every address of loopback. Its answers depend on `is_well`.
 fn serve(is_well: &Arc<AtomicBool>, ill: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let (port, is_well, ill) = (listener.local_addr().unwrap().port(), Arc::clone(is_well), Arc::new(ill));
@@ -59,7 +59,7 @@ fn answer(stream: &mut TcpStream, is_well: &AtomicBool, ill: &dyn Fn(&mut TcpStr
 
 fn say(stream: &mut TcpStream, status: &str, body: &str) {
     let length = body.len();
-    // Who has gone does not want it.
+    // The client may have left.
     let _ = write!(
         stream,
         "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
@@ -84,13 +84,13 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
     // Accepts, and never answers: the client hangs up.
     let hangs = serve(&is_well, |stream, _| _ = BufReader::new(stream).read_until(0, &mut Vec::new()));
     let rude = serve(&is_well, |stream, _| _ = stream.write_all(b"220 mail.example ESMTP\r\n"));
-    // Says what it has to say before anybody asks: no TLS.
+    // Answers before it is asked: no TLS.
     let blunt = TcpListener::bind("0.0.0.0:0").unwrap();
     let no_tls = blunt.local_addr().unwrap().port();
     thread::spawn(move || {
         blunt.incoming().for_each(|stream| _ = stream.unwrap().write_all(b"HTTP/1.1 400 Bad\r\n\r\n"));
     });
-    // Nobody listens there, until somebody does.
+    // The ports are closed at first.
     let closed: Vec<SocketAddr> =
         (0..EACH).map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()).collect();
 
@@ -137,7 +137,7 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
     assert!(said.contains(&format!("unreachable: {dead} hosts, {dead} URLs")), "{said}");
     let text = String::from_utf8(crawler(desk.path(), &["stats", "job"]).stdout).unwrap();
     assert!(text.contains(&format!("unreachable       {dead} URLs on {dead} hosts: ")), "{text}");
-    // Each host that begins to fail is said once, with the reason; three examples of each kind are kept.
+    // Each failing host is reported once, with the reason. Three examples of each kind are kept.
     assert_eq!(said.matches("the host begins to fail: ").count() as u64, dead, "{said}");
     assert!(
         said.contains(&format!(

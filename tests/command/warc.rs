@@ -1,4 +1,4 @@
-//! The web archive of a crawl: whole records, right digests, each page once, whatever kills the crawl, and what others read in it.
+//! The web archive of a crawl: whole records, right digests, each page once, even after kills; and other readers agree.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,7 +62,7 @@ fn run(directory: &Path, web: &Server) -> Ran {
     command(directory, web).args(arguments(directory)).output().unwrap().into()
 }
 
-/// What a job's archive has of each page, once, by its key.
+/// The one record of each page in a job's archive, by its key.
 fn judge(job: &Path) -> BTreeMap<String, Archived> {
     let mut pages = BTreeMap::new();
     for (key, page) in walk(job) {
@@ -115,7 +115,7 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
     println!("{kills} kills in {crawls} crawls, {files} files: each page once");
 }
 
-/// What a kill took before it was written is asked for again, whatever the next run writes.
+/// Pages that a kill took before they were written are fetched again, even if the next run has other outputs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_may_change_its_compression_and_loses_nothing() {
     let (web, directory) = (web(100, 5).await, TempDir::new().unwrap());
@@ -177,7 +177,7 @@ fn indexed(job: &Path, line: &str) -> String {
     url.to_owned()
 }
 
-/// What a crawl has of a server whose answers are these, by path. Returns what the server was sent, by path, too.
+/// Crawls a server with these answers, by path. Returns the job's directory and the requests, by path.
 fn crawl_of(
     answers: &'static [(&str, &str, &[u8])],
     settings: &[(&str, &str)],
@@ -498,7 +498,7 @@ async fn other_tools_find_each_page_once_and_every_digest_right() {
         let found = urls.iter().filter(|url| *url == page.response.url()).count();
         assert_eq!(found, 1, "{}", page.response.url());
     }
-    // Another indexer's lines, but for the spaces in its JSON.
+    // The lines of another indexer, except for the spaces in its JSON.
     let theirs = ask(&["cdxj_indexer.main", "-s"]).replace("\": \"", "\":\"").replace("\", \"", "\",\"");
     let ours = crawler(".", ["cdxj"]).arg(&job).output().unwrap();
     let ours = String::from_utf8(ours.stdout).unwrap();

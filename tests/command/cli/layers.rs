@@ -1,4 +1,4 @@
-//! Settings from the file, the environment and flags: which one counts, and what is said of a wrong one.
+//! Settings from the file, the environment and flags: which one counts, and the messages for wrong ones.
 
 use super::Desk;
 use crate::ran::Ran;

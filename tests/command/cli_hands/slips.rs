@@ -1,4 +1,4 @@
-//! Slips at the command line, each told in words; and what prints wherever it is run.
+//! Mistakes at the command line, each explained; and commands that print anywhere, without a home or a terminal.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::{Desk, Ran};
 /// Arguments, exit code, what standard error says.
 type Row = (&'static [&'static str], i32, &'static str);
 
-/// None of them reaches a network: what is asked at all is this machine, which is refused.
+/// None of them reaches a network: all URLs are of this machine, and refused.
 const SLIPS: &[Row] = &[
     (&[], 2, "nothing to crawl: give URLs or --seeds FILE"),
     (&[""], 2, "neither a URL nor a command"),

@@ -1,4 +1,4 @@
-//! Files of a job that are gone, cannot be read, or are directories: each command says what they held, and what to do.
+//! Files of a job that are missing, unreadable, or directories: each command says what they held, and what to do.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ enum Spoiled {
     Gone,
     /// A directory has its name.
     Directory,
-    /// Nobody but root may read it.
+    /// Only root may read it.
     Closed,
 }
 
@@ -27,7 +27,7 @@ const SETTINGS: &str = "crawler.toml has the settings of the last run: put back 
 const ARCHIVE: &str = "pages-000000000000000.warc.gz";
 const FRONTIER: &str = "put back a copy of what was there, or see what can be had without: crawler repair job";
 
-/// A file of the job, what became of it, a command, how it ends, and what it says. `whole` is the same job, unspoiled.
+/// A file of the job, how it is spoiled, a command, its exit code, and parts of its message. `whole` is the same job, unspoiled.
 type Unread = (&'static str, Spoiled, &'static [&'static str], i32, &'static [&'static str]);
 
 const UNREAD: &[Unread] = &[
@@ -163,7 +163,7 @@ impl Nobody {
     }
 }
 
-/// Each command, by its own words, against a job of which one file cannot be had: it names the file, says what that holds and what to do.
+/// Each command, on a job with one spoiled file: it names the file, and says what the file holds and what to do.
 #[test]
 fn a_file_that_cannot_be_had_is_told_with_what_it_holds_and_what_to_do() {
     let (desk, site) = (Desk::new(), Site::new());

@@ -1,4 +1,4 @@
-//! A site that wishes nobody well.
+//! A hostile site.
 
 use crate::loopback::{Loopback, response};
 

@@ -1,4 +1,4 @@
-//! A crawl with its live page, and who asks it over bare sockets.
+//! A crawl with its live page, and a client over bare sockets.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ pub(crate) struct Live {
     pub(crate) desk: TempDir,
 }
 
-/// What was answered.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) status: u16,
@@ -88,7 +88,7 @@ impl Live {
         serde_json::from_str(&answer.body).unwrap()
     }
 
-    /// Waits for its end. Returns how it exited, and what it said.
+    /// Waits for its end. Returns its exit code and its messages.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.errors.read_to_string(&mut said).unwrap();

@@ -1,4 +1,4 @@
-//! What a crawl by the command has left in its job directory.
+//! The outputs of a crawl in its job directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Each page's record by its key; panics where one is there twice or half.
+/// Each page's record by its key. Panics if one is there twice or cut.
 pub(crate) fn pages(job: &Path) -> BTreeMap<String, Value> {
     let text = fs::read_to_string(job.join("pages.jsonl")).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'), "the last record is whole");
@@ -37,7 +37,7 @@ pub(crate) fn report(job: &Path) -> Value {
     serde_json::from_slice(&fs::read(job.join("report.json")).unwrap()).unwrap()
 }
 
-/// All files below a directory; what is in gzip is undone too.
+/// All files below a directory. Those in gzip are also there unpacked.
 #[cfg(unix)]
 pub(crate) fn everything_in(directory: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     for entry in fs::read_dir(directory).unwrap() {

@@ -1,4 +1,4 @@
-//! The client and proxies, of which some mean no good.
+//! The client and proxies, some of them hostile.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -38,7 +38,7 @@ async fn a_socks_proxy_is_told_names_or_addresses() {
     let (host, secure) = (Host::plain(hello), Host::secure(hello));
     let (proxy, asked) = server::socks(None);
     let by_name = Fetcher::new(&options(&format!("socks5h://{proxy}"))).unwrap();
-    // Nobody here could resolve it.
+    // No resolver on this machine knows it.
     let url = format!("http://far.test:{}/", host.address.port());
     let response = by_name.fetch(&url).await.unwrap();
     assert_eq!(response.body, b"hello");

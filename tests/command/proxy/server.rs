@@ -13,7 +13,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 /// The authority that has signed the hosts' certificate, which is for 127.0.0.1 and `site.test`.
 pub(crate) const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/tls/ecdsa-authority.pem");
 
-/// Hands each connection, with its number, to a script, which has a thread of its own.
+/// Hands each connection, with its number, to a script in its own thread.
 pub(crate) fn serve(script: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,12 +27,12 @@ pub(crate) fn serve(script: impl Fn(TcpStream, usize) + Send + Sync + 'static) -
     address
 }
 
-/// An address at which nobody listens.
+/// An address whose port is closed.
 pub(crate) fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// What was asked: heads, or names.
+/// The requests: heads, or names.
 pub(crate) type Asked = Arc<Mutex<Vec<String>>>;
 
 /// A host that answers every request on one connection after another, and keeps their heads.
@@ -117,7 +117,7 @@ pub(crate) fn splice(one: &TcpStream, other: &TcpStream) {
     });
 }
 
-/// A SOCKS 5 proxy that takes every name for 127.0.0.1, and keeps what it was asked for. Where there is a sign-in, it wants that.
+/// A SOCKS 5 proxy that takes every name for 127.0.0.1, and records the requested names. With a sign-in, it requires that.
 pub(crate) fn socks(sign_in: Option<&'static str>) -> (SocketAddr, Asked) {
     let asked = Asked::default();
     let told = Arc::clone(&asked);
@@ -169,7 +169,7 @@ fn take<const LENGTH: usize>(mut stream: &TcpStream) -> io::Result<[u8; LENGTH]>
     Ok(bytes)
 }
 
-/// A text behind its length.
+/// A text after its length.
 fn text(mut stream: &TcpStream) -> io::Result<String> {
     let [length] = take(stream)?;
     let mut text = vec![0; length.into()];

@@ -1,4 +1,4 @@
-//! Runs the command, and says what a run left behind.
+//! Runs the command; the exit code and the output of a run.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -33,7 +33,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// It ended so, and said this on standard error.
+    /// It ended with this code, and standard error has these words.
     #[track_caller]
     pub(crate) fn says(&self, code: i32, words: &str) {
         assert!(self.code == Some(code) && self.err.contains(words), "{:?}: {}{}", self.code, self.err, self.out);

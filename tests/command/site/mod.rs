@@ -1,4 +1,4 @@
-//! A small site whose pages can be changed while it is served, and that remembers what it was asked.
+//! A small site whose pages can be changed while it is served, and that records its requests.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,13 +26,13 @@ pub(crate) struct Page {
 /// How a page answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answers {
-    /// As RFC 9110 section 13.2.2 has it.
+    /// As RFC 9110 section 13.2.2 says.
     Well,
-    /// With a 304, whatever was asked.
+    /// With a 304 to each request.
     NotModified,
-    /// With a 304 that has an `ETag` of its own.
+    /// With a 304 that has another `ETag`.
     OfAnother,
-    /// With the whole page, whatever was asked.
+    /// With the whole page to each request.
     Whole,
     /// With this status and no page.
     Status(u16),
@@ -78,7 +78,7 @@ impl Page {
         Self { answers, ..self }
     }
 
-    /// Whether it is what the conditions say; `If-Modified-Since` is passed over beside `If-None-Match`.
+    /// Whether the request's conditions match the page. `If-None-Match` makes `If-Modified-Since` count for nothing.
     fn is_unchanged(&self, asked: &Asked) -> bool {
         let opaque = |etag: &str| etag.trim_start_matches("W/").to_owned();
         match (&asked.etag, &asked.date) {
@@ -108,7 +108,7 @@ impl Site {
         site
     }
 
-    /// The command, which finds every host here, in a directory and with these settings besides.
+    /// The command, in a directory and with these settings. Every host leads here.
     pub(crate) fn command(&self, directory: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Command {
         let mut command = crawler(directory, arguments);
         command.env("CRAWLER_FETCH_RESOLVE_ALL_TO", self.address.to_string());
@@ -124,7 +124,7 @@ impl Site {
         format!("http://{}{path}", self.address)
     }
 
-    /// What it was asked since this was called last, but robots.txt and sitemaps.
+    /// The requests since the last call, except for robots.txt and sitemaps.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         let mut asked = std::mem::take(&mut *self.asked.lock().unwrap());
         asked.retain(|asked| !["/robots.txt", "/sitemap.xml"].contains(&&*asked.path));

@@ -1,4 +1,4 @@
-//! What must agree in each report.
+//! The sums that must agree in each report.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(crate) fn check(report: &Value, was_killed: bool) {
     let urls = &report["urls"];
     assert_eq!(of("urls.found"), of("urls.admitted") + sum(&urls["refused"]), "each URL found is admitted or refused");
     let ended = of("urls.fetched") + of("urls.failed") + of("urls.unwanted") + sum(&urls["unreachable"]);
-    // Sitemaps that nobody named, and that are none, end without a record.
+    // Guessed sitemaps that do not exist end without a record.
     assert_eq!(sum(&urls["statuses"]), of("urls.fetched"), "one status for each URL that is fetched");
     assert_eq!(sum(&urls["errors"]), of("urls.failed"), "one error for each that failed");
     let missing = of("sitemaps.missing");

@@ -1,6 +1,6 @@
-//! Whether a text would be obeyed.
+//! Whether a text could control a terminal.
 
-/// A terminal obeys nothing in it, and each of its lines is read in the order in which it is written.
+/// It has no control characters, and nothing changes the reading order of its lines.
 #[track_caller]
 pub(crate) fn is_tame(what: &str, text: &str) {
     let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::until::until;
 
-/// How many terminals were started: tests run side by side, each on a server of its own.
+/// How many terminals were started: tests run in parallel, each on its own server.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// A terminal of tmux's that runs a command; it ends with this.
@@ -17,7 +17,7 @@ pub(crate) struct Tmux {
 }
 
 impl Tmux {
-    /// `None` where there is no tmux, and nobody says that there must be.
+    /// `None` if tmux is not installed and `NO_SKIPS` is not set.
     pub(crate) fn start(desk: &Path, columns: u16, command: &str) -> Option<Self> {
         if let Err(error) = Command::new("tmux").arg("-V").output() {
             assert!(std::env::var_os("NO_SKIPS").is_none(), "tmux: {error}");

@@ -85,7 +85,7 @@ fn a_mirror_is_left_after_a_resume() {
         None => loopback::response("404 Not Found", b""),
     });
     let directory = tempfile::tempdir().unwrap();
-    // The mirror is known with its sixth page: what is left of it waits for the resume.
+    // The mirror is known with its sixth page: its other pages wait for the resume.
     for arguments in [
         &["http://old.test/", "--scope", "any", "--job", "job", "--max-pages", "37", "-q"][..],
         &["resume", "job", "--max-pages", "1000", "-q"],

@@ -1,8 +1,8 @@
-//! Waits for what another process does.
+//! Waits for another process.
 
 use std::time::{Duration, Instant};
 
-/// Asks again and again, for half a minute at most, until there is an answer.
+/// Calls `ask` until it has an answer, for at most half a minute.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
