@@ -127,6 +127,48 @@ def test_add_requests_mixed_forefront(storage: Storage) -> None:
     run(test())
 
 
+def test_a_request_that_waits_goes_to_the_front(storage: Storage) -> None:
+    async def test() -> None:
+        queue = await storage.open()
+        await queue.add_requests(urls("a", "b", "c", "d", "five", "six"))
+        await queue.add_requests(urls("front"), forefront=True)
+        for handled in ("front", "a"):
+            request = await queue.fetch_next_request()
+            assert request is not None and request.url == urls(handled)[0]
+            await queue.mark_request_as_handled(request)
+        out = await queue.fetch_next_request()
+        assert out is not None and out.url == urls("b")[0]
+        # One is new, two wait, one is done, and one is being worked on.
+        await queue.add_requests(urls("d", "new", "a", "b"), forefront=True)
+        assert await counts(queue) == (8, 6, 2)
+        await queue.add_requests(urls("c"))
+        # The newest call goes first.
+        await queue.add_request(urls("six")[0], forefront=True)
+        # It was looked at, and still something else goes first now.
+        assert await queue.is_empty() is False
+        await queue.add_request(urls("five")[0], forefront=True)
+        await queue.mark_request_as_handled(out)
+        del queue
+        storage.reopens()
+        assert await drained(await storage.open()) == ["five", "six", "new", "d", "c"]
+
+    run(test())
+
+
+def test_a_large_request_that_waits_goes_to_the_front(storage: Storage) -> None:
+    """It is in a file of its own, and another is at no URL."""
+
+    async def test() -> None:
+        queue = await storage.open()
+        large = Request.from_url("https://example.org/large", user_data={"text": "x" * (1 << 20)})
+        odd = Request.from_url("https://example.org/odd", unique_key="odd")
+        await queue.add_requests([*urls("a", "b"), large, odd])
+        await queue.add_requests([odd, large], forefront=True)
+        assert await drained(queue) == ["large", "odd", "a", "b"]
+
+    run(test())
+
+
 def test_reclaim_request_with_change_state(storage: Storage) -> None:
     async def test() -> None:
         queue = await storage.open()

@@ -188,10 +188,22 @@ class Store:
     # Requests come in, and go out.
 
     def add(self, requests: Iterable[Request], *, forefront: bool) -> list[bool]:
-        """Queues requests; says of each whether it is new. Those that were handled, wait, or are being worked on are not."""
+        """Queues requests; says of each whether it is new. Those that were handled, wait, or are being worked on are not. With ``forefront``,
+        those that wait go to the front too, after the new ones of the call, in the order in which they stood.
+        """
         priority = self._priority(forefront=forefront)
         links = [self._link(request, priority) for request in requests]
-        return [refusal is None for refusal in self._admit(links)]
+        are_new = [refusal is None for refusal in self._admit(links)]
+        if forefront and not all(are_new):
+            self._move([link for link, is_new in zip(links, are_new, strict=True) if not is_new], priority)
+        return are_new
+
+    def _move(self, links: list[Link], priority: int) -> None:
+        """Gives requests that wait this priority. What was handled, or is being worked on, stays where it is."""
+        handled = self._parts.handled
+        waiting = [link for link in links if link.identity is not None and link.identity not in handled]
+        if waiting:
+            self._parts.frontier.reprioritize([(link, priority) for link in waiting])
 
     def next(self) -> tuple[Lease, Request] | float | None:
         """A request whose host is due; or the time when there is one; or ``None`` if nothing waits for a time."""
