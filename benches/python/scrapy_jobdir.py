@@ -105,9 +105,11 @@ def opened(spider):
     for name in ("enqueue_request", "next_request", "has_pending_requests"):
         timed(scheduler, name)
     # What the add-on does beside: which page a request is from, and the two ends of a lease.
-    for name in ("_end", "_answered", "note_found", "note_leaving"):
-        if hasattr(scheduler, name):
-            timed(scheduler, name)
+    for name in ("_end", "note_found"):
+        timed(scheduler, name)
+    clocks = getattr(scheduler, "clocks", None)
+    for name in ("_answered", "turn"):
+        timed(clocks, name)
 crawler.signals.connect(opened, signals.spider_opened)
 began = time.perf_counter()
 process.crawl(crawler)

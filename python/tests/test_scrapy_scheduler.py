@@ -112,7 +112,7 @@ def test_a_queue_is_a_slot(tmp_path: pathlib.Path) -> None:
     with scheduler_of(tmp_path / "job", CONCURRENT_REQUESTS_PER_DOMAIN=1) as scheduler:
         scheduler.crawler.engine.downloader.ip_concurrency = 0
         scheduler.crawler.engine.downloader.DOWNLOAD_SLOT = "download_slot"
-        scheduler._get_slot_key = partial(Downloader.get_slot_key, scheduler.crawler.engine.downloader)
+        scheduler.clocks._slot_key = partial(Downloader.get_slot_key, scheduler.crawler.engine.downloader)
         urls = ["http://foo.com/a", "https://foo.com/b", "http://foo.com:8080/c", "http://bar.com/d"]
         requests = [Request(url) for url in urls] + [Request("http://bar.com/e", meta={"download_slot": "foo.com"})]
         requests.append(Request("http://bar.com/f", meta={"download_slot": " * "}))
@@ -131,8 +131,8 @@ def test_a_host_has_one_queue_where_slots_are_addresses(tmp_path: pathlib.Path) 
         names: list[str] = []
         for address in ("10.0.0.1", "10.0.0.2"):
             # What the downloader says once the name is resolved.
-            scheduler._get_slot_key = Mock(return_value=address)
-            names.append(scheduler._queue_of(Request("http://foo.com/a")))
+            scheduler.clocks._slot_key = Mock(return_value=address)
+            names.append(scheduler.clocks.queue_of(Request("http://foo.com/a")))
         assert names == ["foo.com", "foo.com"]
 
 

@@ -1,4 +1,4 @@
-"""What is kept from time to time: checkpoints of the frontier, and cookies."""
+"""What is kept: the frontier in `JOBDIR`, its checkpoints from time to time, and cookies."""
 
 from __future__ import annotations
 
@@ -8,12 +8,39 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from .._native import Frontier
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .._native import Frontier
-
 logger = logging.getLogger(__name__)
+
+
+def open_frontier(jobdir: Path | None, options: dict[str, Any]) -> Frontier:
+    """The frontier of a job, which may go on; in memory without a directory. Says in the log what was found."""
+    if jobdir is None:
+        return Frontier(**options)
+    # Whatever is done is flushed once for each page.
+    options = {"autoflush": False, "keep_journal": False, **options}
+    path = jobdir / "frontier"
+    jobdir.mkdir(parents=True, exist_ok=True)
+    frontier = Frontier.open(path, **options)
+    again, opening = frontier.ask_again(), frontier.opening
+    assert opening is not None
+    for words in opening.damaged:
+        logger.warning("A checkpoint could not be used: %s", words)
+    waiting = len(frontier)
+    if waiting:
+        logger.info("Resuming crawl (%d requests scheduled)", waiting)
+        if again:
+            logger.info("%d of them were given up with their hosts, which are asked again", again)
+    elif not opening.is_new:
+        logger.info(
+            "The crawl in %s is finished: requests that it has seen are filtered, start requests included. "
+            "To begin anew, remove the directory or name another JOBDIR",
+            path,
+        )
+    return frontier
 
 
 class Keeper:

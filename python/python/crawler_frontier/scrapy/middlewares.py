@@ -67,11 +67,11 @@ class OutcomeMiddleware:
     def process_request(self, request: Request, spider: Any = None) -> None:
         """Called by Scrapy, as the last one before the downloader."""
         scheduler = _scheduler(self.crawler)
-        if scheduler is not None:
-            scheduler.note_leaving(request)
+        if scheduler is not None and scheduler.clocks is not None:
+            scheduler.clocks.note_leaving(request)
 
     def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
         """Called by Scrapy, as the first one after the downloader."""
         scheduler = _scheduler(self.crawler)
-        if scheduler is not None and not isinstance(exception, IgnoreRequest):
-            scheduler.note_failed(request, exception)
+        if scheduler is not None and scheduler.clocks is not None and not isinstance(exception, IgnoreRequest):
+            scheduler.clocks.note_failed(request, exception)

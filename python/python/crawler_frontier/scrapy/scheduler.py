@@ -23,36 +23,34 @@ more at each start. So the n-th start request of a fingerprint is one request, i
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import scrapy
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import NotSupported
-from scrapy.utils.httpobj import urlparse_cached
-from scrapy.utils.request import referer_str
 
-from .._native import Fetch, Frontier, GiveUp, Link, Wait
-from .downloads import retry_after, timer_of_loop
-from .keeping import Cookies, Keeper
+from .._native import Fetch, GiveUp, Link, Wait
+from .clocks import HostClocks
+from .downloads import timer_of_loop
+from .keeping import Cookies, Keeper, open_frontier
 from .memory import IN_MEMORY, Memory
-from .options import fingerprinter_of, options_of, queue_of
+from .options import options_of
 from .pages import HELD_OF_QUEUE, Held, Page, most_held
 from .payload import Unserializable, dump, load
+from .seen import SeenRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from .._native import Lease
+    from .._native import Frontier, Lease
     from .feeds import FeedHolds
 
 logger = logging.getLogger(__name__)
@@ -83,22 +81,18 @@ class Scheduler(BaseScheduler):
         self.settings = crawler.settings
         assert crawler.stats is not None
         self.stats = crawler.stats
-        self._fingerprinter: Any = None
         self._jobdir: Path | None = Path(self.settings["JOBDIR"]) if self.settings["JOBDIR"] else None
         self._frontier: Frontier | None = None
         #: What the engine works on.
         self._out: dict[Request, Page] = {}
         #: Requests that were found and not scheduled yet: the request whose page they are from, `None` from the spider's start.
         self._found: WeakKeyDictionary[Request, Request | None] = WeakKeyDictionary()
-        #: How often each start request came in this run.
-        self._starts: dict[bytes, int] = {}
+        self._seen = SeenRequests(crawler, self._say)
         self._memory = Memory(self.settings.get("FRONTIER_ORDER", "lifo") == "lifo")
-        self._memory_seen: set[bytes] = set()
         #: Pages that requests in memory hold.
         self._held = Held(0, HELD_OF_QUEUE)
         self._feeds: FeedHolds | None = None
-        #: Requests that the downloader gave a slot to.
-        self._unslotted: WeakSet[Request] = WeakSet()
+        self._clocks: HostClocks | None = None
         self._timer: Any = None
         self._timer_at = 0.0
         self._keeper: Keeper | None = None
@@ -108,7 +102,6 @@ class Scheduler(BaseScheduler):
         #: Requests were scheduled that were not flushed.
         self._is_dirty = False
         self._logs = {"duplicate", "unserializable", "unheld"}
-        self._by_address = int(self.settings["CONCURRENT_REQUESTS_PER_IP"] or 0) > 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
@@ -140,14 +133,15 @@ class Scheduler(BaseScheduler):
             from .feeds import FeedHolds
 
             self._feeds = FeedHolds(self.crawler, most, self._needed, self._out.get, self._let_go, self._fail)
-        self._frontier = self._open_frontier(options)
+        self._frontier = open_frontier(self._jobdir, options)
+        self._clocks = clocks = HostClocks(self.crawler, self._frontier, self._get_slot_key, self._out, self._fail)
         # All names are there, and the frontier is open: only now is anything wrapped.
         slot.remove_request = self._removed
         engine._handle_downloader_output = self._handled
         connect = self.crawler.signals.connect
-        connect(self._response_downloaded, signals.response_downloaded)
-        connect(self._request_reached_downloader, signals.request_reached_downloader)
-        connect(self._request_left_downloader, signals.request_left_downloader)
+        connect(clocks.response_downloaded, signals.response_downloaded)
+        connect(clocks.request_reached_downloader, signals.request_reached_downloader)
+        connect(clocks.request_left_downloader, signals.request_left_downloader)
         if self._feeds is not None and self._feeds.is_on:
             self._feeds.connect()
         if self._jobdir is not None:
@@ -183,6 +177,8 @@ class Scheduler(BaseScheduler):
 
     def _close_frontier(self) -> None:
         frontier, self._frontier = self._frontier, None
+        if self._clocks is not None:
+            self._clocks.close()
         if frontier is not None:
             frontier.close()
 
@@ -195,32 +191,6 @@ class Scheduler(BaseScheduler):
                 "Scrapy 2.13 to 2.19 have it"
             )
         return found
-
-    def _open_frontier(self, options: dict[str, Any]) -> Frontier:
-        if self._jobdir is None:
-            return Frontier(**options)
-        # Whatever is done is flushed once for each page.
-        options = {"autoflush": False, "keep_journal": False, **options}
-        path = self._jobdir / "frontier"
-        self._jobdir.mkdir(parents=True, exist_ok=True)
-        frontier = Frontier.open(path, **options)
-        again, opening = frontier.ask_again(), frontier.opening
-        assert opening is not None
-        for words in opening.damaged:
-            logger.warning("A checkpoint could not be used: %s", words)
-        waiting = len(frontier)
-        if waiting:
-            logger.info("Resuming crawl (%d requests scheduled)", waiting, extra={"spider": self.spider})
-            if again:
-                logger.info("%d of them were given up with their hosts, which are asked again", again)
-        elif not opening.is_new:
-            logger.info(
-                "The crawl in %s is finished: requests that it has seen are filtered, start requests included. "
-                "To begin anew, remove the directory or name another JOBDIR",
-                path,
-                extra={"spider": self.spider},
-            )
-        return frontier
 
     # Requests come in.
 
@@ -238,7 +208,7 @@ class Scheduler(BaseScheduler):
             page = self._found.pop(request)
             is_start = page is None
             parent = self._out.get(page) if page is not None else None
-        identity = self._identity(request, is_start)
+        identity = self._seen.identity(request, is_start)
         if self._jobdir is None:
             return self._enqueue_in_memory(request, identity, is_start)
         try:
@@ -247,7 +217,7 @@ class Scheduler(BaseScheduler):
             self._say("unserializable", "Unable to serialize request: %s stays in memory: %s", request, error)
             self.stats.inc_value("scheduler/unserializable")
             payload = b""
-        if identity is not None and identity in self._memory_seen:
+        if identity is not None and identity in self._seen.in_memory:
             return self._filtered(request, is_start)
         refusal: str | None = "unserializable"
         if 0 < len(payload) <= _MOST_BYTES:
@@ -261,7 +231,7 @@ class Scheduler(BaseScheduler):
             # The frontier must not remember it: after a kill it is to be found again.
             if frontier.has_seen(Link("http://any.invalid/", identity=identity)):
                 return self._filtered(request, is_start)
-            self._memory_seen.add(identity)
+            self._seen.in_memory.add(identity)
         parent = self._hold(parent)
         if refusal != "unserializable" or self._admit(request, self._memory.remember(request, parent), None) is not None:
             self._memory.push(request, parent)
@@ -276,9 +246,9 @@ class Scheduler(BaseScheduler):
             if refusal == "seen":
                 return self._filtered(request, is_start)
             if identity is not None:
-                if identity in self._memory_seen:
+                if identity in self._seen.in_memory:
                     return self._filtered(request, is_start)
-                self._memory_seen.add(identity)
+                self._seen.in_memory.add(identity)
             self._memory.push(request, None)
         return self._enqueued("memory")
 
@@ -290,7 +260,7 @@ class Scheduler(BaseScheduler):
 
     def _admit(self, request: Request, payload: bytes, identity: bytes | None) -> str | None:
         """Asks the frontier, which says why it refuses. If its disk fails, the page that this is from must not be done."""
-        assert self._frontier is not None
+        assert self._frontier is not None and self._clocks is not None
         if not request.url.startswith("http"):
             return "unsupported_scheme"
         depth = request.meta.get("depth", 0)
@@ -299,7 +269,7 @@ class Scheduler(BaseScheduler):
             priority=max(-_MOST_PRIORITY, min(_MOST_PRIORITY, -request.priority)),
             metadata=payload,
             identity=identity,
-            queue=self._queue_of(request),
+            queue=self._clocks.queue_of(request),
             unconditional=identity is None,
             # The spider's own start is no seed here: what is one is not judged as others are.
             depth=depth + 1 if isinstance(depth, int) and 0 <= depth < 1 << 31 else 1,
@@ -310,46 +280,8 @@ class Scheduler(BaseScheduler):
             self._fail(error)
             raise
 
-    def _queue_of(self, request: Request) -> str:
-        """The name of the queue that stands for a request's slot."""
-        if self._by_address and request.meta.get("download_slot") is None:
-            # The slot has another name once the host's address is known: the host would have two clocks.
-            return queue_of(urlparse_cached(request).hostname or "")
-        return queue_of(self._get_slot_key(request))
-
-    def _identity(self, request: Request, is_start: bool) -> bytes | None:
-        """What stands for a request in the seen test; `None` if that is not asked."""
-        if request.dont_filter and not is_start:
-            return None
-        if self._fingerprinter is None:
-            self._fingerprinter = fingerprinter_of(self.crawler)
-        fingerprint: bytes = self._fingerprinter.fingerprint(request)
-        if not 0 < len(fingerprint) <= 64:
-            fingerprint = hashlib.blake2b(fingerprint, digest_size=32).digest()
-        if not request.dont_filter:
-            return fingerprint
-        number = self._starts.get(fingerprint, 0)
-        self._starts[fingerprint] = number + 1
-        return hashlib.blake2b(fingerprint + number.to_bytes(8, "big"), digest_size=24, person=b"start").digest()
-
     def _filtered(self, request: Request, is_start: bool) -> bool:
-        if is_start and request.dont_filter:
-            self.stats.inc_value("frontier/start_requests_done")
-        self.stats.inc_value("dupefilter/filtered")
-        if self.settings.getbool("DUPEFILTER_DEBUG"):
-            logger.debug(
-                "Filtered duplicate request: %s (referer: %s)",
-                request,
-                referer_str(request),
-                extra={"spider": self.spider},
-            )
-        else:
-            self._say(
-                "duplicate",
-                "Filtered duplicate request: %s - no more duplicates will be shown (see DUPEFILTER_DEBUG to show all duplicates)",
-                request,
-                level=logging.DEBUG,
-            )
+        self._seen.note_filtered(request, is_start)
         return False
 
     def _hold(self, page: Page | None) -> Page | None:
@@ -471,65 +403,10 @@ class Scheduler(BaseScheduler):
         page = self._out.get(request)
         return page.given_up if page is not None else None
 
-    def note_leaving(self, request: Request) -> None:
-        """Called by a downloader middleware: a request is about to be downloaded."""
-        if "download_slot" not in request.meta:
-            self._unslotted.add(request)
-
-    def note_failed(self, request: Request, error: Exception) -> None:
-        """Called by a downloader middleware: a download ended without a response."""
-        page = self._out.get(request)
-        if page is not None and not page.answered and page.given_up is None:
-            name = type(error).__name__
-            self.stats.inc_value(f"frontier/failed/{name}")
-            # A page that is cut off, since it is too large, is not its host's failure.
-            self._answered(page, 200 if "Cancelled" in name else 503)
-
-    def _response_downloaded(self, response: Response, request: Request) -> None:
-        page = self._out.get(request)
-        if page is not None and not page.answered:
-            latency = request.meta.get("download_latency", 0.0)
-            self._answered(page, response.status, latency, len(response.body), retry_after(response))
-
-    def _request_reached_downloader(self, request: Request) -> None:
-        if request not in self._out:
-            self._note_asked(request)
-
-    def _request_left_downloader(self, request: Request) -> None:
-        if request in self._unslotted:
-            # The downloader has written its slot's name here. A redirect copies it, and would go by the clock of the wrong host.
-            self._unslotted.discard(request)
-            request.meta.pop("download_slot", None)
-        if request not in self._out:
-            self._note_asked(request)
-
-    def _note_asked(self, request: Request) -> None:
-        """A request that no scheduler has seen (robots.txt, an image) counts for its slot's clock."""
-        if self._frontier is not None and request.url.startswith("http"):
-            try:
-                self._frontier.host_was_asked(Link(request.url, queue=self._queue_of(request)))
-            except Exception as error:
-                self._fail(error)
-
-    def _answered(
-        self,
-        page: Page,
-        status: int,
-        latency: float = 0.0,
-        received: int = 0,
-        retry_after: float | None = None,
-        at: float | None = None,
-    ) -> None:
-        """The host of a page is done."""
-        page.answered = True
-        if page.lease is None or self._frontier is None:
-            return
-        try:
-            self._frontier.answered(
-                page.lease, status, latency=max(0.0, latency), received=received, retry_after=retry_after, at=at
-            )
-        except Exception as error:
-            self._fail(error)
+    @property
+    def clocks(self) -> HostClocks | None:
+        """For downloader middlewares: what is told of downloads. `None` before it is open."""
+        return self._clocks
 
     def _handled(self, result: Any, request: Request) -> Any:
         """In the place of the engine's own: a request that a downloader middleware returns goes on for the one that was downloaded."""
