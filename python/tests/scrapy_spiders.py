@@ -17,7 +17,7 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.extensions.feedexport import FileFeedStorage, ItemFilter
 from scrapy.http import Response
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -220,7 +220,7 @@ class Broken(FileFeedStorage):
 
 
 class Slots(Tree):
-    """Asks for URLs in the slots that the settings name, and for a page by the engine's own download."""
+    """Asks for URLs in the slots that the settings name, and for some at once by the engine's own download."""
 
     name = "slots"
     is_downloaded = False
@@ -230,14 +230,16 @@ class Slots(Tree):
             yield scrapy.Request(url, meta={"download_slot": slot} if slot else {})
 
     async def parse(self, response: Response, **more: Any) -> AsyncIterator[Any]:
-        if not self.is_downloaded and (url := self.settings.get("DOWNLOAD")):
+        if not self.is_downloaded:
             self.is_downloaded = True
             engine: Any = self.crawler.engine
-            request = scrapy.Request(url)
+            requests = [scrapy.Request(url) for url in self.settings.getlist("DOWNLOAD")]
             if hasattr(engine, "download_async"):
-                await engine.download_async(request)
+                downloads = [deferred_from_coro(engine.download_async(request)) for request in requests]
             else:
-                await maybe_deferred_to_future(engine.download(request))
+                downloads = [engine.download(request) for request in requests]
+            for download in downloads:
+                await maybe_deferred_to_future(download)
         self.write(response.url)
         # What a page's meta has is not the slot that the downloader chose for it.
         assert self.settings.getbool("HAS_SLOTS") == ("download_slot" in response.meta), response.meta

@@ -37,12 +37,6 @@ class Addon:
         _put(settings, "SPIDER_MIDDLEWARES", PageMiddleware, FIRST)
         _put(settings, "DOWNLOADER_MIDDLEWARES", GivenUpMiddleware, FIRST)
         _put(settings, "DOWNLOADER_MIDDLEWARES", OutcomeMiddleware, LAST)
-        # The frontier keeps the delays. Scrapy's slots keep them too, for requests that never come by a scheduler (robots.txt, images):
-        # a slot that drew its own delay for each request would be a second clock.
-        if settings.getpriority("DOWNLOAD_DELAY_JITTER") is None:
-            settings.set("RANDOMIZE_DOWNLOAD_DELAY", False, "cmdline")
-        else:
-            settings.set("DOWNLOAD_DELAY_JITTER", 0.0, "cmdline")
 
 
 def _put(settings: BaseSettings, name: str, component: Any, order: int) -> None:

@@ -10,6 +10,8 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from .scheduler import Scheduler
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
@@ -54,7 +56,9 @@ class GivenUpMiddleware:
 
 
 class OutcomeMiddleware:
-    """Tells the scheduler how a download ended without a response. No other middleware is closer to the downloader."""
+    """Has requests wait for their hosts that no scheduler has seen, and tells how a download ended without a response. No other middleware is
+    closer to the downloader.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -64,11 +68,12 @@ class OutcomeMiddleware:
         """Called by Scrapy."""
         return cls(crawler)
 
-    def process_request(self, request: Request, spider: Any = None) -> None:
+    def process_request(self, request: Request, spider: Any = None) -> Awaitable[None] | None:
         """Called by Scrapy, as the last one before the downloader."""
         scheduler = _scheduler(self.crawler)
-        if scheduler is not None and scheduler.clocks is not None:
-            scheduler.clocks.note_leaving(request)
+        if scheduler is None or scheduler.clocks is None:
+            return None
+        return scheduler.clocks.turn(request)
 
     def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
         """Called by Scrapy, as the first one after the downloader."""

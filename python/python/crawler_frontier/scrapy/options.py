@@ -12,6 +12,8 @@ from .._errors import OptionError
 from .._unjudged import UNJUDGED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -60,6 +62,18 @@ def options_of(settings: BaseSettings, spider: Spider) -> dict[str, Any]:
         "hosts": hosts,
         "groups": groups,
     }
+
+
+def connections_of(options: dict[str, Any]) -> Callable[[str], int]:
+    """How many requests each queue may have under way, by these options of the frontier."""
+    hosts, default = options["hosts"], options["connections_per_host"]
+    default = hosts.get("@*", {}).get("connections_per_host", default)
+
+    def of(queue: str) -> int:
+        connections: int = hosts.get(f"@{queue}", {}).get("connections_per_host", default)
+        return connections
+
+    return of
 
 
 def fingerprinter_of(crawler: Crawler) -> Any:

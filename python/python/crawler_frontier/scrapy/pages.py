@@ -20,7 +20,7 @@ def most_held(options: dict[str, Any]) -> int:
 class Page:
     """A request that the engine works on."""
 
-    __slots__ = ("answered", "children", "given_up", "lease", "open", "parent", "queue")
+    __slots__ = ("answered", "children", "given_up", "is_overtaken", "lease", "left_at", "open", "parent", "queue")
 
     def __init__(self, lease: Lease | None, parent: Page | None) -> None:
         self.lease = lease
@@ -31,6 +31,10 @@ class Page:
         #: Of these, requests in memory that are from it.
         self.children = 0
         self.queue = (lease.queue or lease.origin) if lease is not None else ""
+        #: When it went to the downloader, by the frontier's clock; 0 before.
+        self.left_at = 0.0
+        #: Another request went to its host between the lease and the download.
+        self.is_overtaken = False
         self.answered = False
         self.given_up: str | None = None
 

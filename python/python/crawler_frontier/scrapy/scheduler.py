@@ -10,6 +10,8 @@ two ends:
 
 So whatever a page's callback yielded is on disk before the page counts as done. `feeds` holds pages until their items are, too.
 
+**Clocks.** Scrapy's own, the delays of its slots, are set aside: `clocks` has what goes by the frontier's instead.
+
 **Queues.** A request waits in the queue of its download slot, by `Downloader.get_slot_key`: so what shares a slot has one clock. The
 downloader writes the slot's name into each request that it gets, and redirects copy that. It is taken out again, unless the user wrote it.
 
@@ -38,7 +40,7 @@ from .clocks import HostClocks
 from .downloads import timer_of_loop
 from .keeping import Cookies, Keeper, open_frontier
 from .memory import IN_MEMORY, Memory
-from .options import options_of
+from .options import connections_of, options_of
 from .pages import HELD_OF_QUEUE, Held, Page, most_held
 from .payload import Unserializable, dump, load
 from .seen import SeenRequests
@@ -124,6 +126,7 @@ class Scheduler(BaseScheduler):
         self._wake_engine: Callable[[], None] = self._needed(self._needed(slot, "nextcall"), "schedule")
         self._handle: Callable[..., Any] = self._needed(engine, "_handle_downloader_output")
         self._downloader = self._needed(engine, "downloader")
+        self._needed(self._downloader, "slots")
         self._get_slot_key: Callable[[Request], str] = self._needed(self._downloader, "get_slot_key")
         self._call_later = timer_of_loop()
         options = options_of(self.settings, spider)
@@ -134,7 +137,15 @@ class Scheduler(BaseScheduler):
 
             self._feeds = FeedHolds(self.crawler, most, self._needed, self._out.get, self._let_go, self._fail)
         self._frontier = open_frontier(self._jobdir, options)
-        self._clocks = clocks = HostClocks(self.crawler, self._frontier, self._get_slot_key, self._out, self._fail)
+        self._clocks = clocks = HostClocks(
+            self.crawler,
+            self._frontier,
+            self._downloader,
+            self._get_slot_key,
+            connections_of(options),
+            self._out,
+            self._fail,
+        )
         # All names are there, and the frontier is open: only now is anything wrapped.
         slot.remove_request = self._removed
         engine._handle_downloader_output = self._handled
