@@ -23,7 +23,7 @@ pub use crate::bytes::frames::{Fields, RunningChecksum, checksum, half_checksum}
 pub use crate::bytes::varint;
 pub use crate::frontier::durable::entry::Entry;
 pub use crate::frontier::durable::record::{Receipts, ReceiptsBuf, Record};
-pub use crate::frontier::explain::explanation::{Fetched, History, Place, RobotsAnswer};
+pub use crate::frontier::explain::explanation::{Fetched, History, Place, RobotsAnswer, StatedPreference};
 pub use crate::frontier::hosts::host_list::{HostList, HostOrder, ListedHost};
 pub use crate::frontier::hosts::host_status::HostTurn;
 pub use crate::frontier::hosts::politeness_table::{AddressSharing, PolitenessTable, Sharing};

@@ -12,7 +12,7 @@ use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 #[cfg(feature = "cluster")]
 use crate::cluster::PartitionPlace;
 use crate::crawl::{CrawlError, FinishReason, look_up, look_up_refused};
-use crate::driver::{History, Place, RobotsAnswer};
+use crate::driver::{History, Place, RobotsAnswer, StatedPreference};
 use crate::frontier::{Explanation, FrontierOptions, Timestamp, Verdict};
 use crate::gate::{Refusal, Ruled};
 use crate::job::{Explained, Job, explain as explain_from};
@@ -238,16 +238,24 @@ fn ruled(ruled: &Ruled) -> Value {
 }
 
 fn robots(answer: &RobotsAnswer) -> Value {
+    let mut stated = Vec::new();
     let (state, rule, stale_at, moved) = match answer {
         RobotsAnswer::Ignored => ("ignored", None, None, None),
         RobotsAnswer::Moved { to } => ("moved", None, None, Some(to)),
         RobotsAnswer::None { stale_at } => ("none", None, Some(stale_at), None),
-        RobotsAnswer::Ruled { allowed, rule, stale_at } => {
+        RobotsAnswer::Ruled { allowed, rule, stated: said, stale_at } => {
+            stated = said.iter().map(preference).collect();
             (if *allowed { "allows" } else { "disallows" }, rule.as_ref(), Some(stale_at), None)
         }
         RobotsAnswer::Unknown => ("unknown", None, None, None),
     };
-    json!({ "answer": state, "rule": rule, "stale_at": stale_at.map(ToString::to_string), "moved_to": moved })
+    let stale_at = stale_at.map(ToString::to_string);
+    json!({ "answer": state, "rule": rule, "stale_at": stale_at, "moved_to": moved, "preferences": stated })
+}
+
+/// What a robots.txt says of a purpose.
+fn preference(said: &StatedPreference) -> Value {
+    json!({ "purpose": said.purpose.name(), "allowed": said.is_allowed, "line": said.line })
 }
 
 fn journal(history: &History) -> Value {

@@ -100,7 +100,7 @@ pub use lease::{Completion, Failure, HostAnswer, Href, Lease, LeaseKind, Next, O
 pub(crate) use machine::Dropped;
 pub use machine::{Frontier, FrontierError, FrontierOptions, FrontierStatistics, Reprioritized, WaitingUrl};
 pub(crate) use priorities::{FrontQueue, PRIORITIES, Priorities};
-pub use robots::{Robots, Ruling};
+pub use robots::{Preferences, Purpose, Robots, Ruling};
 pub(crate) use state::{Resume, StateChunk};
 pub use timestamp::Timestamp;
 pub use token::{LeaseToken, TokenError};

@@ -48,6 +48,8 @@ pub enum Refusal {
     OutOfScope,
     /// More path segments than a real site has.
     PathTooDeep,
+    /// The site denies it for the [purpose](crate::frontier::Politeness::purpose) of the crawl.
+    Preference,
     /// Its path has an extension that the user rejects.
     RejectedExtension,
     /// One segment is in its path again and again, as with a link that is relative to its own page by mistake.
@@ -75,7 +77,7 @@ pub enum Refusal {
 impl Refusal {
     /// Each reason, in the order of the report. A count's index follows this order, in memory alone: a checkpoint has counts by
     /// [name](Self::name), so a new reason moves none of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::BarrenCombination,
         Self::BarrenDomain,
         Self::BarrenHost,
@@ -94,6 +96,7 @@ impl Refusal {
         Self::NotIncluded,
         Self::OutOfScope,
         Self::PathTooDeep,
+        Self::Preference,
         Self::RejectedExtension,
         Self::RepeatedSegments,
         Self::Robots,
@@ -128,6 +131,7 @@ impl Refusal {
             Self::NotIncluded => "not_included",
             Self::OutOfScope => "out_of_scope",
             Self::PathTooDeep => "path_too_deep",
+            Self::Preference => "preference",
             Self::RejectedExtension => "rejected_extension",
             Self::RepeatedSegments => "repeated_segments",
             Self::Robots => "robots",
@@ -144,7 +148,7 @@ impl Refusal {
 }
 
 /// The reasons for which waiting URLs are dropped, by their numbers on disk. A number is never given to another reason.
-const ON_DISK: [Refusal; 24] = [
+const ON_DISK: [Refusal; 25] = [
     Refusal::Robots,
     Refusal::BarrenShape,
     Refusal::BarrenSection,
@@ -169,6 +173,7 @@ const ON_DISK: [Refusal; 24] = [
     Refusal::UnsupportedScheme,
     Refusal::HostPages,
     Refusal::HostBytes,
+    Refusal::Preference,
 ];
 
 impl Refusal {
@@ -187,7 +192,7 @@ impl Refusal {
         matches!(self, Self::HostBytes | Self::HostPages)
     }
 
-    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; the same holds for robots.txt,
+    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; the same holds for robots.txt, for preferences,
     /// and for rules that have changed since.
     pub const fn is_of_budget(self) -> bool {
         self.budget().is_some()

@@ -31,6 +31,7 @@ mod in_hand;
 mod lending;
 mod move_up;
 mod moves;
+mod preferences;
 mod queues;
 mod rate;
 mod recrawl;

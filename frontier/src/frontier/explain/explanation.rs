@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::address::{Fingerprint, HostKey, Identity, IdentityBuf};
 use crate::frontier::durable::{Entry, Receipt, Settled};
-use crate::frontier::{HostStatus, Hours, Timestamp};
+use crate::frontier::{HostStatus, Hours, Purpose, Timestamp};
 use crate::gate::{Position, Refusal, Ruled, SeenTest, Via};
 use crate::seen::Sighting;
 
@@ -77,11 +77,26 @@ pub enum RobotsAnswer {
         allowed: bool,
         /// The line that decides; `None` if none matches.
         rule: Option<String>,
+        /// What it prefers the URL to be used for.
+        stated: Vec<StatedPreference>,
         /// When it should be fetched again.
         stale_at: Timestamp,
     },
     /// Not fetched yet, or it could not be had.
     Unknown,
+}
+
+/// A purpose that a robots.txt allows or denies for a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedPreference {
+    /// The purpose.
+    pub purpose: Purpose,
+    /// Whether it is allowed.
+    pub is_allowed: bool,
+    /// The line that says so.
+    pub line: String,
+    /// Whether it is what the crawl is for.
+    pub is_ours: bool,
 }
 
 /// The status of a host.
@@ -282,10 +297,15 @@ impl fmt::Display for RobotsAnswer {
             Self::Ignored => f.write_str("ignored, by politeness.robots"),
             Self::Moved { to } => write!(f, "not fetched yet: it is at {to}"),
             Self::None { stale_at } => write!(f, "none, asked for again from {stale_at}"),
-            Self::Ruled { allowed, rule, stale_at } => {
+            Self::Ruled { allowed, rule, stated, stale_at } => {
                 let answer = if *allowed { "allows it" } else { "disallows it" };
                 let rule = rule.as_deref().unwrap_or("no line matches");
-                write!(f, "{answer}: {rule}; fetched again from {stale_at}")
+                write!(f, "{answer}: {rule}")?;
+                for StatedPreference { purpose, is_allowed, line, .. } in stated {
+                    let answer = if *is_allowed { "allows" } else { "denies" };
+                    write!(f, "; {answer} {purpose}: {line}")?;
+                }
+                write!(f, "; fetched again from {stale_at}")
             }
             Self::Unknown => f.write_str("not known"),
         }

@@ -34,13 +34,15 @@ use crate::frontier::hosts::{
     SpentBudget, Usage,
 };
 use crate::frontier::queues::RateGroups;
-use crate::frontier::robots::{Robots, Ruling};
+use crate::frontier::robots::{Purpose, Robots, Ruling};
 use crate::frontier::state::State;
 use crate::gate::{Found, Position, Refusal, Via};
 use crate::seen::Sighting;
 
 pub use explanation::Explanation;
-pub(crate) use explanation::{Chance, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, times};
+pub(crate) use explanation::{
+    Chance, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, StatedPreference, times,
+};
 pub use verdict::Verdict;
 
 /// A question about a state. It needs no [`Frontier`](crate::frontier::Frontier), so that a resume can ask it before there is one.
@@ -197,7 +199,14 @@ impl Inquiry<'_> {
             }
         };
         let Ruling { allowed, rule } = parsed.ruling(url.path_and_query());
-        Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stale_at })
+        let preferences = parsed.preferences(url.path_and_query());
+        let ours = self.politeness_table().purpose;
+        let stated = Purpose::ALL.into_iter().filter_map(|purpose| {
+            let is_allowed = preferences.of(purpose)?;
+            let line = parsed.preference_line(url.path_and_query(), purpose).unwrap_or("too long to match").to_owned();
+            Some(StatedPreference { purpose, is_allowed, line, is_ours: ours == Some(purpose) })
+        });
+        Ok(RobotsAnswer::Ruled { allowed, rule: rule.map(str::to_owned), stated: stated.collect(), stale_at })
     }
 
     /// How hosts are treated, including hosts not known yet.

@@ -15,7 +15,9 @@
 
 use std::fmt;
 
-use super::{Chance, Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, times};
+use super::{
+    Chance, Explanation, Fetched, History, HostAccount, Place, Remembered, RobotsAnswer, StatedPreference, times,
+};
 use crate::frontier::{Failure, Hours, Timestamp, Trouble};
 use crate::gate::Refusal;
 use crate::seen::Sighting;
@@ -218,13 +220,19 @@ fn spent(of: &Explanation) -> Option<Verdict> {
     Some(Verdict::Refused { refusal: *refusal, rule: format!("{rule}; a run that allows more asks for it") })
 }
 
-/// The verdict that robots.txt disallows it, and by which line.
+/// The verdict that robots.txt disallows it, or denies it for the purpose of the crawl, and by which line.
 fn disallowed(of: &Explanation) -> Option<Verdict> {
     match &of.robots {
         RobotsAnswer::Ruled { allowed: false, rule, .. } => {
             // A path that takes too long to match is disallowed without a line.
             let rule = rule.clone().unwrap_or_else(|| "too long to match".to_owned());
             Some(Verdict::Refused { refusal: Refusal::Robots, rule })
+        }
+        RobotsAnswer::Ruled { stated, .. } => {
+            let denies = |said: &&StatedPreference| said.is_ours && !said.is_allowed;
+            let said = stated.iter().find(denies)?;
+            let rule = format!("{}: {}", said.purpose, said.line);
+            Some(Verdict::Refused { refusal: Refusal::Preference, rule })
         }
         _ => None,
     }
@@ -250,6 +258,9 @@ impl fmt::Display for Verdict {
                 unless.iter().try_for_each(|unless| write!(f, "; it would be {unless}"))
             }
             Self::Refused { refusal: Refusal::Robots, rule } => write!(f, "not fetched: robots.txt disallows it: {rule}"),
+            Self::Refused { refusal: Refusal::Preference, rule } => {
+                write!(f, "refused: preference: the site denies it for {rule}")
+            }
             Self::Refused { refusal, rule } => write!(f, "refused: {refusal} ({rule})"),
             Self::Scheduled { at } => write!(f, "scheduled: not before {at}"),
             Self::Seen { chance, is_cut, is_asked } => {

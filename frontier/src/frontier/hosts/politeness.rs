@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::frontier::Timestamp;
+use crate::frontier::{Purpose, Timestamp};
 use crate::gate::OptionError;
 
 /// How hosts are treated, unless a [rule](HostRules) says otherwise.
@@ -17,6 +17,10 @@ pub struct Politeness {
     pub agent: String,
     /// Honor robots.txt.
     pub robots: bool,
+    /// What the pages are fetched for. Pages that their robots.txt denies for it are [refused](crate::gate::Refusal::Preference) when their
+    /// turn comes, by the host's `Content-Usage` and `Content-Signal` lines; a page of which nothing is said is fetched. `None` refuses none.
+    /// It has no effect where robots.txt is not honored.
+    pub purpose: Option<Purpose>,
     /// Rest between a response of a host and the next request to it; with several connections, between the starts of two requests.
     pub host_delay: Duration,
     /// Requests of one host that may be out at the same time, from 1 to 64. More than 1 is for your own hosts, and for hosts that agreed: a
@@ -86,6 +90,7 @@ impl Default for Politeness {
         Self {
             agent: "crawler".to_owned(),
             robots: true,
+            purpose: None,
             host_delay: Duration::from_secs(1),
             connections_per_host: 1,
             first_contacts_per_host: 1,

@@ -15,8 +15,8 @@
 use std::time::Duration;
 
 use crate::frontier::Timestamp;
-use crate::frontier::robots::Robots;
-use crate::gate::Position;
+use crate::frontier::robots::{Preferences, Purpose, Robots};
+use crate::gate::{Position, Refusal};
 
 /// How long stale rules hold while no newer ones can be had (RFC 9309 section 2.3.1.4).
 pub(crate) const RULES_HOLD: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -83,11 +83,25 @@ impl RobotsFile {
         matches!(self, Self::Moved(_) | Self::Known { is_used: false, .. })
     }
 
-    /// Whether this path and query may be fetched. Rules that are unknown or not read yet allow everything here: a lease waits for the
-    /// rules before it asks.
-    pub(crate) fn allows(&self, path_and_query: &str) -> bool {
-        let parsed = self.rules().and_then(|rules| rules.parsed.as_deref());
-        parsed.is_none_or(|robots| robots.ruling(path_and_query).allowed)
+    /// Why this path and query may not be fetched, or not for this purpose. Rules that are unknown or not read yet allow everything here: a
+    /// lease waits for the rules before it asks.
+    pub(crate) fn refusal(&self, path_and_query: &str, purpose: Option<Purpose>) -> Option<Refusal> {
+        let robots = self.parsed()?;
+        if !robots.ruling(path_and_query).allowed {
+            return Some(Refusal::Robots);
+        }
+        let denies = |purpose| robots.preferences(path_and_query).denies(purpose);
+        purpose.is_some_and(denies).then_some(Refusal::Preference)
+    }
+
+    /// What its lines prefer this path and query to be used for.
+    pub(crate) fn preferences(&self, path_and_query: &str) -> Preferences {
+        self.parsed().map_or_else(Preferences::default, |robots| robots.preferences(path_and_query))
+    }
+
+    /// Its rules, if they are in memory.
+    fn parsed(&self) -> Option<&Robots> {
+        self.rules().and_then(|rules| rules.parsed.as_deref())
     }
 
     /// Where its rules must be read from before they can decide; `None` if they need not be.

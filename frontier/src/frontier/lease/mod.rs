@@ -31,7 +31,7 @@ use crate::frontier::Validators;
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{CountsByAddress, HostId, RateGroupId, ServerAddress, Sharing};
 use crate::frontier::queues::Queued;
-use crate::frontier::{LeaseToken, Timestamp};
+use crate::frontier::{LeaseToken, Preferences, Timestamp};
 use crate::gate::{Found, Links, PageYield, Position, SeenTest, Via};
 
 pub use href::Href;
@@ -131,6 +131,8 @@ pub struct Lease {
     pub(crate) seen_test: SeenTest,
     /// The queue that its page waits in, if its finder named one: then `host` is that.
     pub(crate) queue: Option<Box<LeaseQueue>>,
+    /// What the robots.txt that its page was lent by prefers the page to be used for.
+    pub(crate) preferences: Preferences,
     /// How long it waited, if that is known.
     pub(crate) waited: Waited,
 }
@@ -297,6 +299,12 @@ impl Lease {
     /// For a known robots.txt that may have changed: send them with the request, and complete with 304 if the server says that it has not.
     pub fn validators(&self) -> Option<&Validators> {
         self.validators.as_deref()
+    }
+
+    /// What the robots.txt of its page's host [prefers](crate::frontier::Robots::preferences) the page to be used for, as it was when the
+    /// lease went out. Nothing for robots.txt itself, and where it is not honored. To be kept with the page.
+    pub fn preferences(&self) -> Preferences {
+        self.preferences
     }
 
     /// The bytes that [travel with the URL](Href::metadata); empty if its finder gave none.

@@ -21,14 +21,14 @@ use std::io;
 
 use super::Frontier;
 use super::robots_turn::RobotsTurn;
-use super::rulings::{is_judged_again, judge_again, refusal, unproductive};
+use super::rulings::{RobotsQuestion, is_judged_again, judge_again, refusal, unproductive};
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, HostRecord, Journal, Record, RobotsRecord, read_wire,
 };
 use crate::frontier::hosts::{HostId, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
-use crate::frontier::robots::Robots;
+use crate::frontier::robots::{Preferences, Robots};
 use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
 use crate::gate::{Position, Refusal, SeenTest, Via};
 
@@ -110,6 +110,7 @@ impl<J: Journal> Frontier<J> {
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
         let is_asked = trouble.is_none() && self.state.policy(id).robots;
+        let question = is_asked.then_some(self.politeness.purpose);
         let mut lease = self.blank_lease(id, now);
         let referrer = loop {
             let host = self.state.host(id);
@@ -126,8 +127,8 @@ impl<J: Journal> Frontier<J> {
                 *drops -= 1;
                 continue;
             }
-            if trouble.is_none() && refusal(gate, host, is_asked, &entry).is_some() {
-                self.drop_refused(id, priority, is_asked, drops)?;
+            if trouble.is_none() && refusal(gate, host, question, &entry).is_some() {
+                self.drop_refused(id, priority, question, drops)?;
                 continue;
             }
             self.state.fill(&mut lease, first, &entry);
@@ -165,7 +166,7 @@ impl<J: Journal> Frontier<J> {
         }
         let is_unproductive = unproductive(gate, self.state.host(id), &entry).is_some();
         if is_unproductive {
-            self.drop_refused(id, priority, true, drops)?;
+            self.drop_refused(id, priority, Some(self.politeness.purpose), drops)?;
         }
         Ok(is_unproductive)
     }
@@ -202,7 +203,7 @@ impl<J: Journal> Frontier<J> {
         &mut self,
         id: HostId,
         priority: u8,
-        obeys_robots: bool,
+        robots: RobotsQuestion,
         drops: &mut u32,
     ) -> io::Result<()> {
         let Some(first) = self.queues.first_free(&self.state, id) else { return Ok(()) };
@@ -216,7 +217,7 @@ impl<J: Journal> Frontier<J> {
                 break;
             }
             let entry = journal.read(position)?;
-            let refusal = refusal(state.gate(), host, obeys_robots, &entry);
+            let refusal = refusal(state.gate(), host, robots, &entry);
             if refusal.is_none() || why.is_some() && refusal != why {
                 break;
             }
@@ -312,6 +313,7 @@ impl<J: Journal> Frontier<J> {
             identity: None,
             seen_test: SeenTest::Asked,
             queue: None,
+            preferences: Preferences::default(),
             waited: Waited::default(),
         }
     }

@@ -52,7 +52,7 @@ impl<J: Journal> Frontier<J> {
                 continue;
             }
             if unproductive(gate, host, &entry).is_some() {
-                self.drop_refused(id, priority, false, drops)?;
+                self.drop_refused(id, priority, None, drops)?;
                 continue;
             }
             let (origin, path) = (origin_of(entry.wire).into_owned(), path_and_query(entry.wire).to_owned());
@@ -76,12 +76,12 @@ impl<J: Journal> Frontier<J> {
                 && !self.read_rules(of, position)?
             {
                 *drops -= 1;
-            } else if self.state.host(of).robots.allows(&path) {
+            } else if let Some(refusal) = self.state.host(of).robots.refusal(&path, self.politeness.purpose) {
+                self.drop_disallowed(id, first, metadata, refusal)?;
+                *drops -= 1;
+            } else {
                 self.queue_robots.forget(id);
                 return self.lend_page(id, priority, None, now, drops);
-            } else {
-                self.drop_disallowed(id, first, metadata)?;
-                *drops -= 1;
             }
         }
         Ok(None)
@@ -122,10 +122,10 @@ impl<J: Journal> Frontier<J> {
         Ok(lease)
     }
 
-    /// Drops a queue's next page, which the robots.txt of its origin disallows.
-    fn drop_disallowed(&mut self, id: HostId, first: Queued, metadata: usize) -> io::Result<()> {
+    /// Drops a queue's next page, which the robots.txt of its origin refuses.
+    fn drop_disallowed(&mut self, id: HostId, first: Queued, metadata: usize, refusal: Refusal) -> io::Result<()> {
         let Queued { position, priority } = first;
-        let (key, refusal) = (self.state.host(id).key.clone(), Refusal::Robots);
+        let key = self.state.host(id).key.clone();
         let record = DisallowedRecord { host: key.as_str(), priority, first: position, urls: 1, refusal };
         let name = self.name_of(position)?;
         self.commit(&Record::Disallowed(record), Some(id), None)?;
@@ -152,6 +152,9 @@ impl State {
         let (score, tries) = (self.back().priorities().of(queued.priority), self.back().tries(queued.position));
         if entry.queue.is_none() {
             lease.fill((queued, score), entry, host.key.as_str(), tries);
+            if self.policy(lease.host).robots {
+                lease.preferences = host.robots.preferences(path_and_query(entry.wire));
+            }
             return;
         }
         let origin = origin_of(entry.wire);
@@ -161,6 +164,10 @@ impl State {
 
     /// Notes that a lease is of a named queue. The longer of the queue's rest and the Crawl-delay of the page's origin follows it.
     fn note_queue(&self, lease: &mut Lease, queue: &Host, origin: &str) {
+        let of = self.hosts().find(origin).filter(|_| self.policy(lease.host).robots).map(|of| self.host(of));
+        if let Some(of) = of {
+            lease.preferences = of.robots.preferences(path_and_query(lease.url()));
+        }
         let rules = self.hosts().find(origin).and_then(|of| self.host(of).robots.rules());
         let crawl_delay = rules.map_or(Duration::ZERO, |rules| rules.crawl_delay);
         lease.queue = Some(Box::new(LeaseQueue { key: queue.key.clone(), crawl_delay }));

@@ -1,6 +1,7 @@
 //! What today's rules, budgets and robots.txt say of a page whose turn has come.
 
 use crate::address::{host_of, origin_of, path_and_query};
+use crate::frontier::Purpose;
 use crate::frontier::durable::{Entry, RuleRound};
 use crate::frontier::hosts::Host;
 use crate::gate::{Gate, Position, Refusal};
@@ -17,13 +18,16 @@ pub(super) fn judge_again(gate: &Gate, entry: &Entry<'_>) -> Result<(), Refusal>
     gate.judge_again(entry.wire, entry.queue, (entry.via, entry.depth, entry.redirects))
 }
 
+/// What a page's robots.txt is asked: nothing if it is not honored; else whether the page may be fetched, and for this purpose.
+pub(super) type RobotsQuestion = Option<Option<Purpose>>;
+
 /// Why a page whose turn has come is not fetched: its budget first, which costs one load while none is spent, then robots.txt. The reason
 /// is counted in place of the URL's admission.
-pub(super) fn refusal(gate: &Gate, host: &Host, obeys_robots: bool, entry: &Entry<'_>) -> Option<Refusal> {
+pub(super) fn refusal(gate: &Gate, host: &Host, robots: RobotsQuestion, entry: &Entry<'_>) -> Option<Refusal> {
     if let Some(refusal) = unproductive(gate, host, entry) {
         return Some(refusal);
     }
-    (obeys_robots && !host.robots.allows(path_and_query(entry.wire))).then_some(Refusal::Robots)
+    robots.and_then(|purpose| host.robots.refusal(path_and_query(entry.wire), purpose))
 }
 
 /// The refusal of a page if the budget of pages like it is spent. A page of a named queue is one of its URL's host all the same.

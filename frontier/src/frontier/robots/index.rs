@@ -18,6 +18,7 @@
 use std::cmp::Reverse;
 
 use super::normal::{self, Pattern};
+use super::preferences::Preferences;
 
 /// A range of bytes in the one text that has all rules of a group.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +44,7 @@ impl Span {
     }
 }
 
-/// An Allow or Disallow line: 20 bytes, and its text.
+/// An Allow or Disallow line, or one that states preferences: 20 bytes, and its text.
 #[derive(Clone, Debug)]
 struct Rule {
     /// The line, to be shown.
@@ -54,6 +55,8 @@ struct Rule {
     anchored: bool,
     /// Whether it is an Allow line.
     allow: bool,
+    /// What it states; nothing for an Allow or Disallow line.
+    says: Preferences,
 }
 
 /// A pattern without `*` and `$`.
@@ -82,19 +85,14 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The ruling on a path and query, and the steps that it took. robots.txt itself is always allowed (section 2.2.2). The rules with `*`
-    /// are tried last, and only those that rank before the best match of the others.
+    /// The ruling on a path and query, and the steps that it took. robots.txt itself is always allowed (section 2.2.2).
     pub(super) fn ruling(&self, path_and_query: &str) -> (Ruling<'_>, usize) {
         let path = normal::path(path_and_query);
         let mut steps = 0;
         if path == "/robots.txt" || self.rules.is_empty() {
             return (Ruling { allowed: true, rule: None }, steps);
         }
-        let plain = self.exact(&path, &mut steps).into_iter().chain(self.prefix(&path, &mut steps)).min();
-        let before = plain.unwrap_or(number(self.rules.len()));
-        let rules = |rule: u32| (self.pattern(rule), self.rules[rule as usize].anchored);
-        let found = self.wild.first_match(&path, before, rules, &mut steps).map(|wild| wild.or(plain));
-        let ruling = match found {
+        let ruling = match self.decide(&path, &mut steps) {
             Ok(Some(rule)) => {
                 let rule = &self.rules[rule as usize];
                 Ruling { allowed: rule.allow, rule: Some(rule.line.of(&self.text)) }
@@ -103,6 +101,31 @@ impl Index {
             Err(OutOfSteps) => Ruling { allowed: false, rule: None },
         };
         (ruling, steps)
+    }
+
+    /// What is stated about a path and query, line by line: the lines of the longest path that matches, since several lines may have it.
+    ///
+    /// # Errors
+    /// If the steps are used up.
+    pub(super) fn statements(
+        &self,
+        path_and_query: &str,
+    ) -> Result<impl Iterator<Item = (Preferences, &str)>, OutOfSteps> {
+        let path = normal::path(path_and_query);
+        let first = if self.rules.is_empty() { None } else { self.decide(&path, &mut 0)? };
+        let rules = first.map_or(&[][..], |first| &self.rules[first as usize..]);
+        let compared = |rule: &Rule| (rule.pattern.of(&self.text), rule.anchored);
+        let is_same = move |rule: &&Rule| rules.first().is_some_and(|first| compared(first) == compared(rule));
+        Ok(rules.iter().take_while(is_same).map(|rule| (rule.says, rule.line.of(&self.text))))
+    }
+
+    /// The rule that decides about a path in normal form. The rules with `*` are tried last, and only those that rank before the best match
+    /// of the others.
+    fn decide(&self, path: &str, steps: &mut usize) -> Result<Option<u32>, OutOfSteps> {
+        let plain = self.exact(path, steps).into_iter().chain(self.prefix(path, steps)).min();
+        let before = plain.unwrap_or(number(self.rules.len()));
+        let rules = |rule: u32| (self.pattern(rule), self.rules[rule as usize].anchored);
+        Ok(self.wild.first_match(path, before, rules, steps)?.or(plain))
     }
 
     /// Bytes on the heap.
@@ -163,11 +186,33 @@ pub(super) struct Builder {
 }
 
 impl Builder {
+    /// Whether it has no line.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
     /// Adds an Allow or Disallow line, unless it cannot match.
     pub(super) fn push(&mut self, allow: bool, value: &[u8]) {
-        let Some(Pattern { text, anchored, octets }) = normal::pattern(value) else { return };
+        let Some(pattern) = normal::pattern(value) else { return };
+        let name = if allow { "Allow: " } else { "Disallow: " };
+        self.push_line((name, value), pattern, allow, Preferences::default());
+    }
+
+    /// Adds a line that states preferences for a path, or for all paths if it has none. `line` is its name and its value.
+    pub(super) fn push_statement(&mut self, line: (&str, &[u8]), path: Option<&[u8]>, says: Preferences) {
+        // A path that is absent is shorter than any other.
+        let pattern = match path {
+            Some(path) => normal::pattern(path),
+            None => Some(Pattern { text: String::new(), anchored: false, octets: 0 }),
+        };
+        let Some(pattern) = pattern else { return };
+        self.push_line(line, pattern, true, says);
+    }
+
+    fn push_line(&mut self, (name, value): (&str, &[u8]), pattern: Pattern, allow: bool, says: Preferences) {
+        let Pattern { text, anchored, octets } = pattern;
         let start = self.text.len();
-        self.text.push_str(if allow { "Allow: " } else { "Disallow: " });
+        self.text.push_str(name);
         let shown = self.text.len();
         self.text.extend(String::from_utf8_lossy(value).chars().map(printable));
         let line = Span::new(start, self.text.len());
@@ -177,7 +222,7 @@ impl Builder {
             self.text.push_str(&text);
             Span::new(self.text.len() - text.len(), self.text.len())
         };
-        self.rules.push((octets, Rule { line, pattern, anchored, allow }));
+        self.rules.push((octets, Rule { line, pattern, anchored, allow, says }));
     }
 
     /// Sorts the rules and links them. O(n log n) in the number of rules.
@@ -185,9 +230,12 @@ impl Builder {
         let Self { text, mut rules } = self;
         let compared = |rule: &Rule| (rule.pattern.of(&text), rule.anchored);
         let rank = |(octets, rule): &(usize, Rule)| (Reverse(*octets), !rule.allow);
-        // Among rules that match the same paths, only the first in rank can decide.
-        rules.sort_by(|a, b| compared(&a.1).cmp(&compared(&b.1)).then_with(|| rank(a).cmp(&rank(b))));
-        rules.dedup_by(|a, b| compared(&a.1) == compared(&b.1));
+        // Among rules that match the same paths, only the first in rank can decide, and those of the same length that state something else.
+        rules.sort_by(|a, b| {
+            let by_rank = || rank(a).cmp(&rank(b)).then(a.1.says.cmp(&b.1.says));
+            compared(&a.1).cmp(&compared(&b.1)).then_with(by_rank)
+        });
+        rules.dedup_by(|a, b| compared(&a.1) == compared(&b.1) && (a.0 != b.0 || a.1.says == b.1.says));
         rules.sort_by_key(rank);
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
 
@@ -196,8 +244,8 @@ impl Builder {
             (0..number(rules.len())).partition(|&rule| pattern(rule).contains('*'));
         let (mut exact, mut prefixes): (Vec<u32>, Vec<u32>) =
             plain.into_iter().partition(|&rule| rules[rule as usize].anchored);
-        exact.sort_unstable_by_key(|&rule| pattern(rule));
-        prefixes.sort_unstable_by_key(|&rule| pattern(rule));
+        exact.sort_unstable_by_key(|&rule| (pattern(rule), rule));
+        prefixes.sort_unstable_by_key(|&rule| (pattern(rule), rule));
         let prefixes = link(&prefixes, &rules, &text);
         let wild = Wild::new(wild.into(), pattern);
         Index { prefixes, exact: exact.into(), wild, rules, text: text.into() }

@@ -13,8 +13,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::Robots;
 use super::index::{Builder, MAX_BYTES, MAX_SITEMAP_BYTES, MAX_SITEMAPS};
+use super::preferences::{Preferences, path_and_statement};
+use super::{Robots, Statements};
 
 /// A longer Crawl-delay counts as this one. `politeness.max_crawl_delay`, which is shorter by default, bounds it further.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
@@ -23,12 +24,17 @@ const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 3600);
 pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
     let text = decoded(body);
     let mut group = Group::of(&text, agent);
-    let mut rules = Builder::default();
+    let mut stating = group.clone();
+    let [mut rules, mut usage, mut signals] = <[Builder; 3]>::default();
     let mut robots = Robots::default();
     for (field, value) in fields(&text) {
         match field {
-            Field::UserAgent => group.user_agent(value),
+            Field::UserAgent => {
+                group.user_agent(value);
+                stating.user_agent(value);
+            }
             Field::Allow | Field::Disallow => {
+                stating.rule();
                 if group.rule() {
                     rules.push(field == Field::Allow, value);
                 }
@@ -36,9 +42,23 @@ pub(super) fn parse(body: &[u8], agent: &str) -> Robots {
             // Of several, the longest counts: that is what the host can bear.
             Field::CrawlDelay if group.named => robots.crawl_delay = robots.crawl_delay.max(seconds(value)),
             Field::CrawlDelay | Field::Sitemap => {}
+            Field::ContentSignal | Field::ContentUsage => {
+                if !stating.rule() {
+                    continue;
+                }
+                let (path, statement) = path_and_statement(value);
+                if field == Field::ContentUsage {
+                    usage.push_statement(("Content-Usage: ", value), path, Preferences::of_usage(statement));
+                } else {
+                    signals.push_statement(("Content-Signal: ", value), path, Preferences::of_signal(statement));
+                }
+            }
         }
     }
     robots.index = rules.build();
+    if !(usage.is_empty() && signals.is_empty()) {
+        robots.statements = Some(Box::new(Statements { usage: usage.build(), signals: signals.build() }));
+    }
     robots
 }
 
@@ -56,15 +76,25 @@ pub(super) fn sitemaps(body: &[u8]) -> Vec<String> {
 pub(in crate::frontier) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
     let text = decoded(body);
     let mut group = Group::of(&text, agent);
+    let mut stating = group.clone();
     let mut lines = b"User-agent: *\n".to_vec();
     for (field, value) in fields(&text) {
         let name: &[u8] = match field {
             Field::UserAgent => {
                 group.user_agent(value);
+                stating.user_agent(value);
                 continue;
             }
-            Field::Allow if group.rule() => b"Allow: ",
-            Field::Disallow if group.rule() => b"Disallow: ",
+            Field::Allow | Field::Disallow => {
+                stating.rule();
+                match (group.rule(), field) {
+                    (true, Field::Allow) => b"Allow: ",
+                    (true, _) => b"Disallow: ",
+                    (false, _) => continue,
+                }
+            }
+            Field::ContentSignal if stating.rule() => b"Content-Signal: ",
+            Field::ContentUsage if stating.rule() => b"Content-Usage: ",
             Field::CrawlDelay if group.named => b"Crawl-delay: ",
             _ => continue,
         };
@@ -76,6 +106,11 @@ pub(in crate::frontier) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
 }
 
 /// Whether the current line is in a group that counts.
+///
+/// Lines that state preferences are rules too (draft-ietf-aipref-attach section 3): they close a group to further User-agent lines. But
+/// before there were such lines, they were unknown lines, which close nothing. So two of these walk side by side: what may be fetched goes
+/// by the one that does not know those lines, and a file gives the same answers with and without them; preferences go by the other.
+#[derive(Clone)]
 struct Group<'a> {
     /// The product token that counts; `*` if no group names the agent.
     token: &'a str,
@@ -134,6 +169,10 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 pub(super) enum Field {
     /// A path that may be fetched.
     Allow,
+    /// What a site's pages may be used for, in the words of contentsignals.org.
+    ContentSignal,
+    /// What they may be used for, in the words of AIPREF.
+    ContentUsage,
     /// The rest that the host asks for, in seconds. It is in no standard.
     CrawlDelay,
     /// A path that may not be fetched.
@@ -146,12 +185,15 @@ pub(super) enum Field {
 
 /// Field names in lower case: first the usual ones, which most lines have, then those that Google's parser and crawler-commons accept for
 /// them. A misspelled Allow is not accepted: it could open what its author meant to close.
-const FIELDS: [(&[u8], Field); 20] = [
+const FIELDS: [(&[u8], Field); 23] = [
     (b"disallow", Field::Disallow),
     (b"allow", Field::Allow),
     (b"user-agent", Field::UserAgent),
     (b"sitemap", Field::Sitemap),
     (b"crawl-delay", Field::CrawlDelay),
+    (b"content-signal", Field::ContentSignal),
+    (b"content-usage", Field::ContentUsage),
+    (b"content-signals", Field::ContentSignal),
     (b"crawl delay", Field::CrawlDelay),
     (b"crawldelay", Field::CrawlDelay),
     (b"desallow", Field::Disallow),
