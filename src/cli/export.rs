@@ -22,7 +22,7 @@ use crate::report::SchemaOf;
 const BUFFER: usize = 1 << 18;
 
 /// The columns of a table of pages: paths of keys in page records. Columns for the extracted fields follow.
-pub(super) const PAGE_COLUMNS: [&str; 43] = [
+pub(super) const PAGE_COLUMNS: [&str; 44] = [
     "url",
     "key",
     "status",
@@ -46,6 +46,7 @@ pub(super) const PAGE_COLUMNS: [&str; 43] = [
     "revisit_of.fetched_at",
     "canonical",
     "noindex",
+    "preferences",
     "challenge",
     "links.found",
     "links.admitted",
@@ -269,6 +270,7 @@ mod tests {
             body_digest: Some(String::new()),
             payload_digest: Some(String::new()),
             revisit_of: Some(RevisitOf::default()),
+            preferences: Some(String::new()),
             challenge: true,
             links: LinkCounts { userinfo: 1, sent: 1, ..LinkCounts::default() },
             cluster: Some(ClusterPlace::default()),

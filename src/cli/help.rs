@@ -42,6 +42,7 @@ pub(super) const GROUPS: [HelpGroup; 14] = [
             "politeness.host_bytes",
             "politeness.host_delay",
             "politeness.host_pages",
+            "politeness.purpose",
             "politeness.robots",
         ],
     },

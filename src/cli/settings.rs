@@ -251,6 +251,7 @@ impl AllSettings {
                 .ok_or(("fetch.user_agent", "starts with no product token: set politeness.agent"))?,
         };
         let agent = agent.to_owned();
+        self.crawl.fetch.purpose = self.crawl.frontier.politeness.purpose;
         for place in
             [&mut self.crawl.fetch.agent, &mut self.crawl.frontier.politeness.agent, &mut self.crawl.parse.agent]
         {

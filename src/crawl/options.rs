@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::fields::FieldRule;
 use super::http::{AccessRules, ClientChoice, Network, ProxyChoice, Secret};
 use super::sitemap::SitemapLimits;
-use crate::frontier::FrontierOptions;
+use crate::frontier::{FrontierOptions, Purpose};
 use crate::job::OpenOptions;
 
 /// The options of a crawl, checked when the crawl is made.
@@ -133,6 +133,9 @@ pub struct FetchOptions {
     pub user_agent: String,
     /// The product token to match `X-Robots-Tag` with, as in [`Politeness::agent`](crate::frontier::Politeness::agent).
     pub agent: String,
+    /// What the pages are fetched for, as in [`Politeness::purpose`](crate::frontier::Politeness::purpose). A page whose headers deny it is
+    /// refused like one of an unwanted type: its body is not read.
+    pub purpose: Option<Purpose>,
     /// The person or company that runs the crawl. A mail address is sent as `From`, a URL inside the User-Agent.
     pub contact: Option<String>,
     /// Headers that are sent in addition to the client's own or in their place, each as `Name: value`. A header without a value is not
@@ -205,6 +208,7 @@ impl Default for FetchOptions {
         Self {
             client: ClientChoice::default(),
             user_agent: concat!("crawler/", env!("CARGO_PKG_VERSION")).to_owned(),
+            purpose: None,
             agent: "crawler".to_owned(),
             contact: None,
             headers: Vec::new(),

@@ -17,7 +17,7 @@ use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
 use crate::driver::{Content, PageEvidence, PageYield, domain};
 use crate::driver::{Redirect, is_redirect};
 use crate::driver::{host_of, path_and_query};
-use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Timestamp, Trouble};
+use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Preferences, Timestamp, Trouble};
 use crate::gate::{Admission, Admitted, Found, Gate, Links, Refusal, RefusalCounts};
 
 /// Larger bodies are read on another thread, so that no page holds up the others for more than a millisecond or two.
@@ -138,6 +138,7 @@ impl Visit {
             lenient: response.is_lenient,
             timings: Timings { first_byte_us: micros(response.first_byte), total_us: micros(response.total) },
             noindex: response.robots.noindex,
+            preferences: written(lease.preferences().and(response.preferences)),
             challenge: response.challenge,
             error: error.map(str::to_owned),
             message: words.map(|words| message(words)),
@@ -216,6 +217,7 @@ impl Visit {
     async fn read(&mut self, read: ReadLinks, response: Response, reader: Reader<'_>) {
         let Reader { source, lease, url, base, gate, options, share, keeps_links, keeps_visit, keeps_body, .. } =
             reader;
+        let stated = lease.preferences().and(response.preferences);
         let (mut body, mut options) = (response.body.len(), options.clone());
         options.parse.link_texts = keeps_links;
         let has_tree = options.fields.is_some();
@@ -270,6 +272,7 @@ impl Visit {
         self.record.title = extract.title;
         self.record.canonical = extract.canonical;
         self.record.noindex |= extract.noindex;
+        self.record.preferences = written(stated.and(extract.preferences));
         self.record.fields = extract.fields;
         self.record.list = extract.list;
         self.record.links = extract.counts;
@@ -277,6 +280,11 @@ impl Visit {
         self.links = extract.links;
         self.content = extract.content;
     }
+}
+
+/// Preferences as a record has them.
+fn written(preferences: Preferences) -> Option<String> {
+    (!preferences.is_unknown()).then(|| preferences.to_string())
 }
 
 /// Whether a body is that of a successful page, and is complete up to the size limit.

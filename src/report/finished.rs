@@ -50,6 +50,7 @@ impl Report {
             waits: tally.waits.clone(),
             sitemaps: tally.sitemaps,
             duplicates: DuplicateFigures::of(tally.duplicates, gate.contents()),
+            preferences: tally.preferences.iter().map(|(said, pages)| (said.clone(), *pages)).collect(),
             recrawl: RecrawlFigures::of(finished),
             hosts: HostFigures {
                 known: frontier.hosts,

@@ -50,6 +50,7 @@ impl Report {
         self.waits.merge_with(&other.waits);
         self.sitemaps.merge_with(&other.sitemaps);
         self.duplicates.merge_with(&other.duplicates);
+        self.preferences.merge_with(&other.preferences);
         self.recrawl.merge_with(&other.recrawl);
         self.hosts.merge_with(&other.hosts);
         self.politeness.merge_with(&other.politeness);

@@ -227,14 +227,6 @@ fn the_line_that_decides_is_shown() {
 
 /// A file of the shapes that sites publish, by its number: with lines that state preferences, or the same file without them.
 fn published(number: u64, stated: bool) -> String {
-    // SplitMix64.
-    let mut state = number;
-    let mut draw = move |most: u64| {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ mixed >> 31) % most
-    };
     const AGENTS: [&str; 8] =
         ["*", "Googlebot", "crawler", "GPTBot", "CCBot", "Bingbot", "Crawler/1.0", "ClaudeBot, crawler"];
     const PATHS: [&str; 14] = [
@@ -263,11 +255,19 @@ fn published(number: u64, stated: bool) -> String {
         "Content-Usage: broken==",
         "Content-Signal:",
     ];
+    // SplitMix64.
+    let mut state = number;
+    let mut draw = move |most: usize| {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((mixed ^ mixed >> 31) % most as u64).unwrap()
+    };
     let mut file = String::new();
-    let mut state_some = |file: &mut String, draw: &mut dyn FnMut(u64) -> u64| {
+    let state_some = |file: &mut String, draw: &mut dyn FnMut(usize) -> usize| {
         // Drawn in either case, so that both files have the same rules.
         for _ in 0..draw(3) {
-            let line = STATEMENTS[draw(STATEMENTS.len() as u64) as usize];
+            let line = STATEMENTS[draw(STATEMENTS.len())];
             if stated {
                 writeln!(file, "{line}").unwrap();
             }
@@ -279,14 +279,14 @@ fn published(number: u64, stated: bool) -> String {
     }
     for _ in 0..=draw(4) {
         for _ in 0..=draw(2) {
-            writeln!(file, "User-agent: {}", AGENTS[draw(AGENTS.len() as u64) as usize]).unwrap();
+            writeln!(file, "User-agent: {}", AGENTS[draw(AGENTS.len())]).unwrap();
             if draw(5) == 0 {
                 state_some(&mut file, &mut draw);
             }
         }
         for _ in 0..draw(6) {
             let rule = if draw(3) == 0 { "Allow" } else { "Disallow" };
-            writeln!(file, "{rule}: {}", PATHS[draw(PATHS.len() as u64) as usize]).unwrap();
+            writeln!(file, "{rule}: {}", PATHS[draw(PATHS.len())]).unwrap();
             state_some(&mut file, &mut draw);
         }
         if draw(5) == 0 {
@@ -376,8 +376,11 @@ proptest! {
     }
 }
 
+/// How many URLs were refused for each reason.
+type Refused = Vec<(&'static str, u64)>;
+
 /// The pages that are lent of `/ /a /ai/b`, each with what its lease says, and the reasons for the others.
-fn lent(purpose: Option<Purpose>, file: &str) -> (Vec<(String, String)>, Vec<(&'static str, u64)>) {
+fn lent(purpose: Option<Purpose>, file: &str) -> (Vec<(String, String)>, Refused) {
     let mut options = FrontierOptions::default();
     options.politeness.purpose = purpose;
     let mut frontier = Frontier::new(&options).unwrap();
@@ -400,7 +403,7 @@ fn lent(purpose: Option<Purpose>, file: &str) -> (Vec<(String, String)>, Vec<(&'
             Next::Wait(until) => now = until,
             Next::Busy => unreachable!("all leases are back"),
             Next::Drained => break,
-            _ => unreachable!("nothing is given up"),
+            Next::GiveUp(_) => unreachable!("nothing is given up"),
         }
     }
     let refused = frontier.gate().refusals();

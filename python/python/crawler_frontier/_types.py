@@ -23,6 +23,7 @@ Refusal: TypeAlias = Literal[
     "not_included",
     "out_of_scope",
     "path_too_deep",
+    "preference",
     "rejected_extension",
     "repeated_segments",
     "robots",

@@ -4,6 +4,7 @@
 use super::{Setting, positional, row, setting, switch, value};
 use crate::cli::field::{Bytes, Capacity, Choice, Many, Maybe, MaybeBytes, One};
 use crate::crawl::ClientChoice;
+use crate::frontier::Purpose;
 use crate::gate::ScopeKind;
 use crate::seen::{Layout, OnFull};
 
@@ -16,6 +17,13 @@ const SCOPES: &[(&str, ScopeKind)] = &[
     (ScopeKind::Host.name(), ScopeKind::Host),
     (ScopeKind::Domain.name(), ScopeKind::Domain),
     (ScopeKind::Any.name(), ScopeKind::Any),
+];
+
+const PURPOSES: &[(&str, Option<Purpose>)] = &[
+    ("any", None),
+    (Purpose::Search.name(), Some(Purpose::Search)),
+    (Purpose::AiInput.name(), Some(Purpose::AiInput)),
+    (Purpose::TrainAi.name(), Some(Purpose::TrainAi)),
 ];
 
 /// All layouts by name, and `bloom`, which is a common name for the default.
@@ -87,6 +95,9 @@ pub(super) static ROWS: &[Setting] = &[
         "Product token to look for in robots.txt; empty takes it from fetch.user_agent", ""),
     setting!(One, crawl.frontier: politeness.robots, "Honor robots.txt")
         .flags(&[switch("no-robots", &["false"]).says("Ignore robots.txt: only for hosts that are yours").rare()]),
+    setting!(Choice, crawl.frontier: politeness.purpose,
+        "What the pages are for: search, ai-input or train-ai; pages whose site denies it are refused; any refuses none", PURPOSES)
+    .flags(&[value("purpose", "PURPOSE").says("What the pages are for: search, ai-input or train-ai; pages whose site denies it are refused")]),
     setting!(One, crawl.frontier: politeness.host_delay,
         "Delay between a host's response and the next request to it")
     .flags(&[value("host-delay", "TIME")]),

@@ -271,6 +271,7 @@ mod tests {
                 "env:A",
                 "zstd",
                 "lifo",
+                "search",
                 "22:00-06:00",
             ];
             let changed = candidates.iter().any(|text| {

@@ -149,11 +149,14 @@ impl View {
         if let Some(mut prompt) = self.prompt.take() {
             return match prompt.key(key) {
                 Typed::Entered => self.entered(&prompt),
-                Typed::Left if prompt.purpose == Purpose::Find => self.search(String::new()),
+                Typed::Left if prompt.purpose == PromptKind::Find => self.search(String::new()),
                 Typed::Left => Todo::Nothing,
                 Typed::More => {
-                    let todo =
-                        if prompt.purpose == Purpose::Find { self.search(prompt.text.clone()) } else { Todo::Nothing };
+                    let todo = if prompt.purpose == PromptKind::Find {
+                        self.search(prompt.text.clone())
+                    } else {
+                        Todo::Nothing
+                    };
                     self.prompt = Some(prompt);
                     todo
                 }
@@ -165,19 +168,19 @@ impl View {
             KeyCode::Esc if self.part == LowerPart::Hosts => return self.search(String::new()),
             KeyCode::Esc => (self.part, self.selected) = (LowerPart::Hosts, 0),
             KeyCode::Char('p') => return self.act(if self.state() == "paused" { Act::Resume } else { Act::Pause }),
-            KeyCode::Char('x') if self.is_steered() => self.prompt = Some(Prompt::new(Purpose::Stop, "")),
+            KeyCode::Char('x') if self.is_steered() => self.prompt = Some(Prompt::new(PromptKind::Stop, "")),
             KeyCode::Char('x') => return self.act(Act::Stop),
             KeyCode::Char('d') if self.is_steered() => {
                 if let (LowerPart::Hosts, Some(host)) = (&self.part, self.hosts.get(self.selected)) {
-                    self.prompt = Some(Prompt::new(Purpose::Drop, host_of(&host.host)));
+                    self.prompt = Some(Prompt::new(PromptKind::Drop, host_of(&host.host)));
                 }
             }
             KeyCode::Char('d') => self.notice = Some("no crawl is running: use crawler drop"),
             KeyCode::Char('/') => {
                 self.part = LowerPart::Hosts;
-                self.prompt = Some(Prompt::new(Purpose::Find, &self.find));
+                self.prompt = Some(Prompt::new(PromptKind::Find, &self.find));
             }
-            KeyCode::Char('u') => self.prompt = Some(Prompt::new(Purpose::Url, "")),
+            KeyCode::Char('u') => self.prompt = Some(Prompt::new(PromptKind::Url, "")),
             KeyCode::Char('e') => {
                 let other = if self.part == LowerPart::Errors { LowerPart::Hosts } else { LowerPart::Errors };
                 (self.part, self.selected) = (other, 0);
@@ -210,14 +213,14 @@ impl View {
 
     fn entered(&mut self, prompt: &Prompt) -> Todo {
         match prompt.purpose {
-            Purpose::Drop => {
+            PromptKind::Drop => {
                 let rule = DropRule::Host(prompt.text.clone());
                 Todo::Ask(vec![Question::Drop { rule, is_undone: false }, self.of_hosts()])
             }
-            Purpose::Find => self.search(prompt.text.clone()),
-            Purpose::Stop => self.act(Act::Stop),
-            Purpose::Url if prompt.text.trim().is_empty() => Todo::Nothing,
-            Purpose::Url => Todo::Ask(vec![Question::Explain(prompt.text.trim().to_owned())]),
+            PromptKind::Find => self.search(prompt.text.clone()),
+            PromptKind::Stop => self.act(Act::Stop),
+            PromptKind::Url if prompt.text.trim().is_empty() => Todo::Nothing,
+            PromptKind::Url => Todo::Ask(vec![Question::Explain(prompt.text.trim().to_owned())]),
         }
     }
 
@@ -272,13 +275,13 @@ impl View {
 /// A text being typed in the last line, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Prompt {
-    pub(super) purpose: Purpose,
+    pub(super) purpose: PromptKind,
     pub(super) text: String,
 }
 
 /// The purpose of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum PromptKind {
     /// Whether to drop the host of this name.
     Drop,
     /// A text that hosts' names or states contain.
@@ -304,24 +307,24 @@ impl Prompt {
     /// Maximum letters of a text.
     const LONGEST: usize = 2_000;
 
-    pub(super) fn new(purpose: Purpose, text: &str) -> Self {
+    pub(super) fn new(purpose: PromptKind, text: &str) -> Self {
         Self { purpose, text: text.to_owned() }
     }
 
     /// The words in front of the text.
     pub(super) fn question(&self) -> &'static str {
         match self.purpose {
-            Purpose::Drop => "Send it no more requests? crawler drop --undo takes it back. (y or n) ",
-            Purpose::Find => "Hosts with (name or state): ",
-            Purpose::Stop => "Stop the crawl? What waits is kept for crawler resume. (y or n) ",
-            Purpose::Url => "Explain URL: ",
+            PromptKind::Drop => "Send it no more requests? crawler drop --undo takes it back. (y or n) ",
+            PromptKind::Find => "Hosts with (name or state): ",
+            PromptKind::Stop => "Stop the crawl? What waits is kept for crawler resume. (y or n) ",
+            PromptKind::Url => "Explain URL: ",
         }
     }
 
     pub(super) fn key(&mut self, key: KeyEvent) -> Typed {
         match (self.purpose, key.code) {
-            (Purpose::Drop | Purpose::Stop, KeyCode::Char('y' | 'Y')) => Typed::Entered,
-            (Purpose::Drop | Purpose::Stop, _) | (_, KeyCode::Esc) => Typed::Left,
+            (PromptKind::Drop | PromptKind::Stop, KeyCode::Char('y' | 'Y')) => Typed::Entered,
+            (PromptKind::Drop | PromptKind::Stop, _) | (_, KeyCode::Esc) => Typed::Left,
             (_, KeyCode::Enter) => Typed::Entered,
             (_, KeyCode::Backspace) => {
                 self.text.pop();

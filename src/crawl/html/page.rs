@@ -3,6 +3,7 @@
 use super::charset::{EncodingSource, query_encoder};
 use crate::address::QueryEncoder;
 use crate::crawl::records::is_unsafe;
+use crate::frontier::{Preferences, Purpose};
 
 /// The links, the title and the directives of one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,17 +199,29 @@ pub(super) fn folded(text: impl Iterator<Item = char>) -> Option<String> {
 
 /// A page's directives for robots, in `X-Robots-Tag` or `<meta name=robots>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a directive of its own")]
 pub struct RobotsTag {
     /// Do not follow its links.
     pub nofollow: bool,
     /// Do not show it in an index.
     pub noindex: bool,
+    /// Do not use it for AI. In no standard; many sites of artists send it.
+    pub noai: bool,
+    /// Do not use its images for AI.
+    pub noimageai: bool,
 }
 
 /// Directives with a value. Without this list, `max-snippet: 20` would look like a directive for a robot named `max-snippet`.
 const VALUED: [&str; 4] = ["max-image-preview", "max-snippet", "max-video-preview", "unavailable_after"];
 
 impl RobotsTag {
+    /// What it says of the use of a page: `noai` denies it as input of a model and for training, and `noimageai` does so for an image.
+    pub fn preferences(self, is_image: bool) -> Preferences {
+        let denies = self.noai || self.noimageai && is_image;
+        let none = Preferences::default();
+        if denies { none.with(Purpose::AiInput, false).with(Purpose::TrainAi, false) } else { none }
+    }
+
     /// Adds the directives of one `X-Robots-Tag` header for all robots and for `agent`: `noindex, nofollow`, `agent: nofollow`. Directives
     /// after a robot's name are for that robot, up to the next name. Commas separate directives; so do blanks and semicolons, which many
     /// sites use.
@@ -253,6 +266,8 @@ impl RobotsTag {
             let is = |name: &str| directive.eq_ignore_ascii_case(name);
             self.nofollow |= is("nofollow") || is("none");
             self.noindex |= is("noindex") || is("none");
+            self.noai |= is("noai");
+            self.noimageai |= is("noimageai");
         }
     }
 }
@@ -327,7 +342,7 @@ mod tests {
         for (value, nofollow, noindex) in cases {
             let mut tag = RobotsTag::default();
             tag.add_header(value, "crawler");
-            assert_eq!(tag, RobotsTag { nofollow, noindex }, "{value}");
+            assert_eq!(tag, RobotsTag { nofollow, noindex, ..RobotsTag::default() }, "{value}");
         }
     }
 
@@ -337,16 +352,16 @@ mod tests {
         tag.add_meta("googlebot", "none", "crawler");
         assert_eq!(tag, RobotsTag::default());
         tag.add_meta(" ROBOTS ", "index,nofollow", "crawler");
-        assert_eq!(tag, RobotsTag { nofollow: true, noindex: false });
+        assert_eq!(tag, RobotsTag { nofollow: true, noindex: false, ..RobotsTag::default() });
         tag.add_meta("crawler", "noindex", "crawler");
-        assert_eq!(tag, RobotsTag { nofollow: true, noindex: true });
+        assert_eq!(tag, RobotsTag { nofollow: true, noindex: true, ..RobotsTag::default() });
         let mut tag = RobotsTag::default();
         tag.add_meta("robots", "otherbot: none", "crawler");
         assert_eq!(tag, RobotsTag::default());
         for content in ["noindex nofollow", "noindex;nofollow", "noindex;\tnofollow", "all noindex,nofollow"] {
             let mut tag = RobotsTag::default();
             tag.add_meta("robots", content, "crawler");
-            assert_eq!(tag, RobotsTag { nofollow: true, noindex: true }, "{content:?}");
+            assert_eq!(tag, RobotsTag { nofollow: true, noindex: true, ..RobotsTag::default() }, "{content:?}");
         }
     }
 }

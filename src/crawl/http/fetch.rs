@@ -198,7 +198,8 @@ impl Fetcher {
         response.exchange =
             bytes.map(|bytes| Box::new(Exchange::of(bytes, head_bytes(&head, is_private), remote_addr)));
         if ask.may_refuse && response.is_success() {
-            response.refused = self.wanted.refuse(response.content_type.as_deref(), body.length());
+            let refused = self.wanted.refuse(response.content_type.as_deref(), body.length());
+            response.refused = refused.or_else(|| self.wanted.refuse_purpose(head.headers(), response.preferences));
         }
         if response.refused.is_none() {
             response.incomplete = self.read_body((head.headers(), body), &mut response, total, &mut ask).await.err();

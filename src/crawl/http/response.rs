@@ -15,7 +15,7 @@ use crate::crawl::date::retry_after;
 use crate::crawl::html::{RobotsTag, refresh};
 use crate::crawl::media_types::MediaTypes;
 use crate::crawl::records::message;
-use crate::frontier::{Failure, Validators};
+use crate::frontier::{Failure, Preferences, Purpose, Validators};
 
 /// At most this many bytes of a validator; a longer one is not sent back.
 const MAX_VALIDATOR: usize = 256;
@@ -38,6 +38,8 @@ pub struct Response {
     pub canonical: Option<String>,
     /// The directives of the X-Robots-Tag headers for this agent.
     pub robots: RobotsTag,
+    /// What its head prefers the page to be used for: by `Content-Usage`, `Content-Signal`, and `noai` and `noimageai` of `X-Robots-Tag`.
+    pub preferences: Preferences,
     /// Whether its head announces a challenge instead of the page.
     pub(in crate::crawl) challenge: bool,
     /// The validators for a conditional request.
@@ -103,13 +105,16 @@ impl Response {
         for value in texts(headers, &HeaderName::from_static("x-robots-tag")) {
             robots.add_header(&value, agent);
         }
+        let content_type = content_type(headers);
+        let stated = stated(headers).fold(Preferences::default(), |all, (_, _, says)| all.and(says));
         let links: Vec<_> = texts(headers, &header::LINK).flat_map(|value| link_targets(&value)).collect();
         let refreshed = texts(headers, &header::REFRESH).find_map(|value| refresh_target(&value));
         Ok(Self {
             status,
             canonical: links.iter().find(|link| link.is_canonical).map(|link| link.href.clone()),
             links: links.into_iter().map(|link| link.href).chain(refreshed).collect(),
-            content_type: content_type(headers),
+            preferences: stated.and(robots.preferences(is_image(content_type.as_deref()))),
+            content_type,
             location: location.map(|value| location_text(value.as_bytes())),
             retry_after: texts(headers, &header::RETRY_AFTER).next().and_then(|value| retry_after(&value)),
             robots,
@@ -167,6 +172,38 @@ fn header_text(value: &[u8]) -> Cow<'_, str> {
 /// The values of a header as texts.
 pub(super) fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Cow<'a, str>> {
     headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
+}
+
+/// The headers that say what a page may be used for: each name with all of its values as one, and what that says. Content-Signal is no
+/// header of a standard; some front ends send it.
+fn stated(headers: &HeaderMap) -> impl Iterator<Item = (&'static str, String, Preferences)> {
+    type Reads = fn(&[u8]) -> Preferences;
+    let all: [(&str, &str, Reads); 2] = [
+        ("content-usage", "Content-Usage", Preferences::of_usage),
+        ("content-signal", "Content-Signal", Preferences::of_signal),
+    ];
+    all.into_iter().filter_map(|(name, shown, reads)| {
+        let values: Vec<_> = texts(headers, &HeaderName::from_static(name)).collect();
+        let value = Some(values.join(", ")).filter(|value| !value.is_empty())?;
+        let says = reads(value.as_bytes());
+        Some((shown, value, says))
+    })
+}
+
+fn is_image(content_type: Option<&str>) -> bool {
+    content_type.is_some_and(|of| of.trim_start().get(..6).is_some_and(|of| of.eq_ignore_ascii_case("image/")))
+}
+
+/// The header that denies a page for this purpose.
+fn denial(headers: &HeaderMap, purpose: Purpose) -> String {
+    let header = stated(headers).find(|(_, _, says)| says.denies(purpose));
+    let header = header.map_or_else(|| "X-Robots-Tag: noai".to_owned(), |(name, value, _)| format!("{name}: {value}"));
+    denial_rule(purpose, &header)
+}
+
+/// A denial as a rule, in words.
+fn denial_rule(purpose: Purpose, line: &str) -> String {
+    format!("{purpose}: {line}")
 }
 
 /// The Content-Type headers as one (RFC 9110 section 5.3).
@@ -283,10 +320,11 @@ fn parse_link(text: &str) -> (&str, String, &str) {
 /// The errors of unwanted pages, as written in records.
 const UNWANTED_TYPE: &str = "unwanted_type";
 const TOO_LARGE: &str = "too_large";
+const PREFERENCE: &str = "preference";
 
 /// Whether a record's error means that the page was not wanted. That is the user's choice, and not a failure.
 pub(in crate::crawl) fn is_unwanted(error: &str) -> bool {
-    [UNWANTED_TYPE, TOO_LARGE].contains(&error)
+    [UNWANTED_TYPE, TOO_LARGE, PREFERENCE].contains(&error)
 }
 
 fn size_rule(most: u64) -> String {
@@ -298,6 +336,7 @@ fn size_rule(most: u64) -> String {
 pub(super) struct Wanted {
     types: MediaTypes,
     max_bytes: Option<u64>,
+    purpose: Option<Purpose>,
 }
 
 /// Why a page was refused, so that its body was not read or not kept.
@@ -317,7 +356,7 @@ impl Wanted {
     pub(super) fn new(options: &FetchOptions) -> Result<Self, AccessError> {
         let types = MediaTypes::new(&options.types);
         let types = types.map_err(|error| AccessError::of_option("types", error.to_string()))?;
-        Ok(Self { types, max_bytes: options.max_bytes })
+        Ok(Self { types, max_bytes: options.max_bytes, purpose: options.purpose })
     }
 
     /// Why a page is refused by its head. `length` is that of the body, if the head states it.
@@ -329,8 +368,17 @@ impl Wanted {
         self.refuse_bytes(length.unwrap_or_default())
     }
 
+    /// Why a page is refused for the purpose of the crawl.
+    pub(super) fn refuse_purpose(&self, headers: &HeaderMap, preferences: Preferences) -> Option<Unwanted> {
+        let purpose = self.purpose.filter(|purpose| preferences.denies(*purpose))?;
+        Some(Unwanted { name: PREFERENCE, rule: denial(headers, purpose) })
+    }
+
     /// Whether the rule in the message of a record would refuse its page again.
     pub(super) fn has_rule(&self, rule: &str) -> bool {
+        if self.purpose.is_some_and(|purpose| rule.starts_with(&denial_rule(purpose, ""))) {
+            return true;
+        }
         rule == message(&self.type_rule()) || self.max_bytes.is_some_and(|most| rule == size_rule(most))
     }
 

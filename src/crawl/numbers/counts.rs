@@ -17,7 +17,7 @@ counters! {
         pub fetched: u64,
         /// Tried without getting a whole response: records with an error other than those of `unwanted`.
         pub failed: u64,
-        /// Refused by type or size once their heads had come: `fetch.types` and `fetch.max_bytes`.
+        /// Refused once their heads had come: by `fetch.types`, `fetch.max_bytes` and `politeness.purpose`.
         pub unwanted: u64,
         /// Given up because their hosts could not be reached, by the kind of error. A resume fetches them.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]

@@ -43,6 +43,8 @@ counters! {
         pub failed_pages: FailedPages,
         /// Hosts' answers to requests for pages: they show which hosts refuse us.
         pub answers: HostAnswers,
+        /// Pages by what their sites prefer them to be used for.
+        pub preferences: NameCounts,
         /// What became of the links on all pages.
         pub links: LinkCounts,
         /// Where admitted URLs were found.
@@ -88,7 +90,7 @@ counters! {
         pub statuses: BTreeMap<u16, u64>,
         /// Requests without a whole response, by the kind of error.
         pub errors: NameCounts,
-        /// Responses refused by type or size: `unwanted_type` and `too_large`.
+        /// Responses refused by type or size, or for the purpose of the crawl: `unwanted_type`, `too_large` and `preference`.
         #[serde(skip_serializing_if = "NameCounts::is_empty")]
         pub unwanted: NameCounts,
         /// The first requests without a whole response, by the kind of error: three of each.
@@ -122,6 +124,9 @@ impl Tally {
             self.sitemaps.record(record);
             self.duplicates.record(record);
             self.recrawl.record(record);
+            for said in record.preferences.iter().flat_map(|preferences| preferences.split(", ")) {
+                self.preferences.add(said, 1);
+            }
             let count = match &record.error {
                 None => &mut self.urls.fetched,
                 Some(_) if record.is_unwanted() => &mut self.urls.unwanted,

@@ -57,6 +57,10 @@ pub struct PageRecord {
     /// not.
     #[serde(skip_serializing_if = "is_false")]
     pub noindex: bool,
+    /// What the site prefers the page to be used for, as AIPREF writes it: `search=y, train-ai=n`. By the lines of its robots.txt when it
+    /// was fetched, its headers, and `noai` of `<meta name=robots>`; of several, the most restrictive counts. Left out if nothing was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<String>,
     /// A challenge came instead of the page: a page that asks visitors to show that they are people. Recognized by the headers of
     /// Cloudflare and AWS, and by the titles of common challenges. Left out if none came.
     #[serde(skip_serializing_if = "is_false")]

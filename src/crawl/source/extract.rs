@@ -13,6 +13,7 @@ use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
 use crate::driver::Content;
+use crate::frontier::Preferences;
 use crate::gate::{Found, Gate, LinkUrl, Links, Refusal, Via};
 
 /// The kind of a link of an unchanged page. The kind that it had when it was found is not kept.
@@ -37,6 +38,8 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) canonical: Option<String>,
     /// It asks not to be indexed.
     pub(in crate::crawl) noindex: bool,
+    /// What its `<meta name=robots>` says of its use.
+    pub(in crate::crawl) preferences: Preferences,
     /// The fields that were selected from it.
     pub(in crate::crawl) fields: BTreeMap<String, FieldValue>,
     /// Its links, if an output needs them.
@@ -65,6 +68,7 @@ impl Extract {
             title: None,
             canonical: None,
             noindex: false,
+            preferences: Preferences::default(),
             fields: BTreeMap::new(),
             content: None,
             edges: None,

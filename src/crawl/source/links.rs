@@ -48,6 +48,7 @@ pub(super) fn read_page(response: &Response, base: BaseUrl, options: &ReadOption
     }
     extract.encoding = Some((page.encoding, page.encoding_source));
     extract.noindex = page.robots.noindex;
+    extract.preferences = page.robots.preferences(false);
     extract.title = page.title;
 }
 

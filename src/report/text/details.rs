@@ -35,7 +35,7 @@ impl Report {
         let retries = format!("after {} retries", thousands(self.pages.retries));
         page.fact("URLs tried in vain, without a response", &thousands(self.urls.counts.failed), &retries);
         if self.urls.counts.unwanted > 0 {
-            page.fact("pages refused by type or size", &thousands(self.urls.counts.unwanted), "");
+            page.fact("pages refused by their heads", &thousands(self.urls.counts.unwanted), "");
         }
         let hosts = format!("on {} hosts", thousands(self.hosts.unreachable));
         let urls = thousands(self.urls.counts.unreachable.total());
@@ -152,6 +152,9 @@ impl Report {
             let alike =
                 format!("{} byte by byte; wrongly taken for it: {} expected", thousands(same), expected(expected_lost));
             page.fact("pages like another one", &thousands(same + near), &alike);
+        }
+        for (said, pages) in &self.preferences {
+            page.fact(&format!("pages with the preference {said}"), &thousands(*pages), "");
         }
         self.recrawled(page);
     }

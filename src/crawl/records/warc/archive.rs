@@ -161,6 +161,11 @@ impl Sink for Archive {
         response.add(RESPONSE, &archived(head), payload, members, to);
         let concurrent = begun("request").with("WARC-Concurrent-To", &id(kind));
         concurrent.add(REQUEST, request, b"", &self.members, to);
+        if let Some(preferences) = &record.preferences {
+            let fields = format!("preferences: {preferences}\r\n");
+            let metadata = begun("metadata").with("WARC-Concurrent-To", &id(kind));
+            metadata.add("application/warc-fields", fields.as_bytes(), b"", &self.members, to);
+        }
     }
 }
 
