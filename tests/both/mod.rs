@@ -1,4 +1,4 @@
-//! One suite, both clients: a suite runs itself once more over reqwest.
+//! One suite, both clients: each suite also runs over reqwest.
 
 use std::process::Command;
 

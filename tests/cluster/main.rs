@@ -21,7 +21,7 @@ use servers::{Servers, program, until};
 /// The crawl delay of hosts in tests where waiting does not matter.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// Asserts what must hold for any crawl, whatever happened to it.
+/// Asserts what must hold for any crawl.
 fn assert_polite_and_whole(web: &Web, crawl: &Crawl<'_>) -> u64 {
     let judgment = web.judgment();
     assert_eq!((judgment.missed, judgment.fetched), (0, judgment.reachable), "{judgment}");
@@ -132,7 +132,7 @@ async fn it_is_the_crawl_that_one_machine_makes() {
     assert_eq!(with_records.filter(|told| told[0]["verdict"] == "fetched").count(), 1);
     assert_eq!(told[0]["cluster"]["owner"], Value::Null, "{}", told[0]);
     assert_eq!(told[0]["cluster"]["partition"], merged[urls[0]]["cluster"]["partition"]);
-    // A node that comes too late is told so, and gets the report.
+    // A node that comes too late gets the report, and the reason.
     crawl.start(3).wait();
     // A crawl keeps the settings that it was started with: a command that asks about it need not know them.
     let scoped = |command: &mut Command| command.env_remove("CRAWLER_SCOPE_KIND").output().unwrap();
@@ -176,7 +176,7 @@ async fn whatever_dies_nothing_is_lost() {
     crawl.await_records(1000);
     servers.begin(0);
     nodes[0].take().unwrap().kill();
-    // A part of its own files is damaged.
+    // A part of the node's files is damaged.
     kept::tear_journals(&crawl.job(0), 3);
     nodes[0] = Some(crawl.start(0));
     crawl.await_records(1300);
@@ -275,7 +275,7 @@ async fn what_is_dropped_is_asked_nothing_by_any_node() {
     assert!(node.status.code() == Some(2) && error.contains("--cluster-name dropped"), "{error}");
 }
 
-/// A partition whose log was purged continues on another node, from its snapshot.
+/// A partition continues on another node from its snapshot, after a purge of its log.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_owner_begins_with_a_snapshot() {
     let Some(program) = program() else { return };
@@ -338,7 +338,7 @@ async fn a_node_does_not_wait_for_a_crawl_that_is_gone() {
     assert!(log.contains("crawler merge"), "{log}");
 }
 
-/// Servers that require a certificate and whose authority this machine does not know.
+/// Servers that require a certificate, with an authority that this machine does not know.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_and_servers_show_each_other_certificates() {
     let Some(program) = program() else { return };

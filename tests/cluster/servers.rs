@@ -1,4 +1,4 @@
-//! NATS servers on loopback, each in a directory of its own.
+//! NATS servers on loopback, each in its own directory.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

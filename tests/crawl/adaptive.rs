@@ -11,7 +11,7 @@ use crate::visitors;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A real crawl, whose fetcher tells what each answer took.
+/// A real crawl. Its fetcher reports how long each answer took.
 #[tokio::test]
 async fn a_crawl_rests_by_the_latency_of_its_host() {
     let times = Arc::<Mutex<Vec<Instant>>>::default();
@@ -28,7 +28,7 @@ async fn a_crawl_rests_by_the_latency_of_its_host() {
     options.sitemaps.enabled = false;
     let politeness = &mut options.frontier.politeness;
     (politeness.host_delay, politeness.robots) = (Duration::ZERO, false);
-    // Whatever an answer takes, a millionth of the time leads to the longest rest.
+    // For any latency, a share of a millionth leads to the longest rest.
     (politeness.adaptive_share, politeness.max_adaptive_delay) = (Some(1e-6), SECOND / 20);
     let crawl = Crawl::new(&options).unwrap();
     for page in 0..4 {

@@ -14,7 +14,7 @@ use crate::both;
 use crate::crawled;
 use crate::loopback::{Loopback, response};
 
-/// A site on loopback: what it answers to a path, and what it was asked.
+/// A site on loopback, with an answer for each path.
 struct Site(Loopback);
 
 impl Site {
@@ -147,7 +147,7 @@ async fn max_pages_is_met_exactly() {
     }
 }
 
-/// The last two pages end at the same moment: whoever waits for the next to end would wait for ever.
+/// The last two pages end at the same moment. A loop that waits for one more would wait for ever.
 #[tokio::test]
 async fn a_crawl_ends_whose_last_pages_end_together() {
     for _ in 0..20 {
@@ -206,7 +206,7 @@ async fn a_crawl_that_gives_up_does_not_wait_for_a_silent_host() {
     let stop = crawl.stop();
     let (sink, _thread) = Writer::start(io::sink()).unwrap();
     let running = tokio::spawn(crawl.run(sink));
-    // The request is under way, and nobody will answer it.
+    // The request is in flight, and will never be answered.
     let _request = tokio::task::spawn_blocking(move || listener.accept().unwrap()).await.unwrap();
     stop.now();
     // Far below the 20 s that a silent host is given.

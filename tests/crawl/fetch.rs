@@ -1,4 +1,4 @@
-//! The client against real sockets on loopback, whose servers say byte for byte what the test wants.
+//! The client against real sockets on loopback. Each test gives the server's bytes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -49,7 +49,7 @@ impl Site {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// What a client with these options makes of it.
+    /// A client's result, with these options.
     async fn fetch(&self, options: &FetchOptions) -> Result<Response, FetchError> {
         Fetcher::new(options).unwrap().fetch(&self.url()).await
     }
@@ -74,7 +74,7 @@ impl Visit {
         while self.say(words) && self.0.read(&mut [0]).is_err() {}
     }
 
-    /// Closes without a reset: what was said arrives.
+    /// Closes without a reset: all bytes arrive.
     fn finish(mut self) {
         let _ = self.0.shutdown(std::net::Shutdown::Write);
         let _ = self.0.read_to_end(&mut Vec::new());
@@ -181,7 +181,7 @@ async fn redirects_are_not_followed() {
     assert_eq!(Site::saying(two).fetch(&options()).await.unwrap_err().failure, Failure::BadResponse);
 }
 
-/// Browsers ask for the bytes that a server named, in whatever encoding it was.
+/// Browsers request the bytes of the Location, in any encoding.
 #[tokio::test]
 async fn a_location_keeps_its_bytes() {
     let site = Site::saying(b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9?q=\xca\xe8%20x\r\nContent-Length: 0\r\n\r\n");
@@ -206,7 +206,7 @@ async fn headers_in_latin_1_are_read() {
     assert!(page.raw, "what is no text, in an unknown coding, is no page");
 }
 
-/// What a head may be.
+/// Heads, and what a client makes of them.
 #[tokio::test]
 async fn odd_heads_pass_and_broken_ones_fail() {
     let passes = [
@@ -357,7 +357,7 @@ async fn each_clock_runs_out() {
     for site in [&silent, &endless_head("1"), &endless_head("103 Early Hints\r\n\r\nHTTP/1.1 ")] {
         let begun = Instant::now();
         let error = site.fetch(&first_byte).await.unwrap_err();
-        // A status line without end may also be refused for what it is.
+        // A status line without end may also be refused as malformed.
         assert!(matches!(error.failure, Failure::Timeout | Failure::BadResponse), "{error}");
         assert!(begun.elapsed() < SOON && error.sent_at.is_some());
     }
@@ -392,7 +392,7 @@ async fn each_clock_runs_out() {
 
 #[tokio::test]
 async fn connecting_has_a_clock_of_its_own() {
-    // Nobody answers the handshake.
+    // The handshake is never answered.
     let site = Site::new(|mut visit, _| {
         visit.request();
     });
@@ -418,7 +418,7 @@ async fn tls_with_a_plain_port_fails() {
     }
 }
 
-/// Neither proxies nor certificates are taken from an environment that has none to give: http works, https fails.
+/// The environment names a proxy that is closed, and certificates that do not exist: http works, https fails.
 #[test]
 fn the_environment_is_not_needed() {
     let tests = ["a_page_comes_with_its_head", "tls_with_a_plain_port_fails", "a_certificate_is_verified"]
@@ -436,7 +436,7 @@ fn the_environment_is_not_needed() {
 
 #[tokio::test]
 async fn a_certificate_is_verified() {
-    // Made for this test: nobody else knows who issued it.
+    // Made for this test: its issuer is known nowhere.
     let certificate = CertificateDer::from_pem_slice(include_bytes!("../tls/certificate.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("../tls/key.pem")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -459,7 +459,7 @@ async fn a_certificate_is_verified() {
     );
 }
 
-/// Ten of them are passed over; a switch of protocols that nobody asked for is none.
+/// Ten of them are skipped. A switch of protocols that was not requested is an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn interim_responses_are_few() {
     let answer = |interim: usize| {
@@ -538,7 +538,7 @@ async fn transfer_codings_are_undone_or_refused() {
     }
 }
 
-/// Who reads a redirect for its body? Neither a broken one nor one that never comes counts.
+/// A redirect's body is not read, so it may be broken, or never come.
 #[tokio::test]
 async fn a_body_that_is_no_page_is_not_waited_for() {
     let heads = [
@@ -664,7 +664,7 @@ async fn an_unknown_name_is_a_dns_failure() {
     assert!(error.message.starts_with("name does not ") && error.message.len() > 30, "{error}");
 }
 
-/// In a process of its own, which may open few files and has them all open.
+/// In a separate process, which may open few files and has them all open.
 #[test]
 fn a_machine_without_descriptors_blames_no_host() {
     if std::env::var_os("FEW_DESCRIPTORS").is_none() {
@@ -767,7 +767,7 @@ async fn a_stale_connection_is_replaced_once() {
     assert_eq!(site.connections(), 2, "a fresh connection is not replaced");
 }
 
-/// What a server says unasked is no answer to the next request.
+/// Bytes that a server sends after its answer are no answer to the next request.
 #[tokio::test]
 async fn surplus_bytes_are_not_an_answer() {
     for surplus in [ok("", b"evil"), b"litter".to_vec()] {

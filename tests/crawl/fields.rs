@@ -1,4 +1,4 @@
-//! Fields by CSS selector: what they take, from pages as they are and from hostile ones.
+//! Fields by CSS selector, taken from usual and from hostile pages.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

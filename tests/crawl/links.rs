@@ -135,7 +135,7 @@ mod crawled {
 
     use crawler::crawl::{LinkRecord, PageRecord};
 
-    /// A site that tells which paths were asked for.
+    /// A site with these pages: a path, a head or a kind, and a body.
     fn serve(pages: &'static [(&'static str, &'static str, &'static str)]) -> SocketAddr {
         loopback::pages(move |path| {
             let page = pages.iter().find(|(known, ..)| *known == path);
@@ -150,7 +150,7 @@ mod crawled {
         })
     }
 
-    /// Crawls the site, and tells the records in their order.
+    /// Crawls the site. Returns the records in their order.
     fn crawl(directory: &Path, address: SocketAddr, arguments: &[&str]) -> Vec<PageRecord> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
         command.current_dir(directory).args(["http://a.test/", "--host-delay", "0s", "--no-sitemaps", "-q"]);
@@ -236,7 +236,7 @@ mod crawled {
         assert_eq!(paths(&["--depth", "0", "--resources"]), with(&[("/", 0), ("/i.png", 0), ("/s.css", 0)]));
     }
 
-    /// Heads in the place of a type: each has a `Link` header, and a type of its own.
+    /// Heads in place of a type: each has a `Link` header, and its own type.
     const HEADS: &[(&str, &str, &str)] = &[
         (
             "/",

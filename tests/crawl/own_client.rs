@@ -1,4 +1,4 @@
-//! Crawls whose client is an embedder's own.
+//! Crawls with an embedder's own client.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -120,7 +120,7 @@ mod theirs {
 
     use super::{Client, Failure, FetchError, FetchOptions, Fetcher, SocketAddr};
 
-    /// Answers each request with these words, whatever it is.
+    /// Answers every request with these bytes.
     async fn serve(words: &'static str) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

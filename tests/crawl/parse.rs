@@ -1,4 +1,4 @@
-//! What is taken from a page: a table of documents, and documents that nobody means well with.
+//! What is taken from a page: a table of documents, and hostile documents.
 
 use std::fmt::Write;
 use std::thread;
@@ -94,7 +94,7 @@ fn commas_part_the_words_of_a_rel_too() {
     }
 }
 
-/// A link without letters leads to the page itself; a source without any is none.
+/// An empty link leads to the page itself. An empty source is no link.
 #[test]
 fn an_empty_source_is_none() {
     for (html, expected) in [
@@ -240,7 +240,7 @@ fn a_late_declaration_changes_the_encoding() {
     let utf8 = "<title>Grüße</title><a href='/?q=Grüße'>x</a>";
     let deep = "<p>x".repeat(30_000);
     for (content_type, html, encoding, source, title) in [
-        // Valid UTF-8, said to be another: browsers believe what is said.
+        // Valid UTF-8, declared as another encoding: browsers believe the declaration.
         (None, format!("{padding}<meta charset=windows-1252>{utf8}"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
         (None, format!("{utf8}{padding}<meta charset=latin1>"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
         (None, format!("{utf8}{padding}<body><p><meta charset=latin1>"), "windows-1252", Meta, "GrÃ¼ÃŸe"),
@@ -285,7 +285,7 @@ fn a_late_declaration_changes_the_encoding() {
     }
 }
 
-/// What a declaration in the first 1,024 bytes may look like (HTML standard, "prescan a byte stream").
+/// Declarations in the first 1,024 bytes (HTML standard, "prescan a byte stream").
 #[test]
 fn a_declaration_is_read_by_the_letter() {
     // The parser would find the same a moment later: `<plaintext>` hides the declaration from it.
@@ -318,7 +318,7 @@ fn a_declaration_is_read_by_the_letter() {
         ("<meta http-equiv=content-type content='text/html; charset=\"latin2'>", None),
         ("<meta http-equiv=content-type content='charset charset = latin2;x'>", Some("ISO-8859-2")),
         ("<meta http-equiv=content-type content='text/html; charset'>", None),
-        // What is not closed within the bytes is none.
+        // A declaration that is not closed within these bytes does not count.
         ("<meta charset=latin2", None),
         ("<meta charset='latin2>", None),
         ("<meta charset=latin2 ", None),
@@ -340,7 +340,7 @@ fn a_declaration_is_read_by_the_letter() {
     }
 }
 
-/// What a page is in that begins as XML does and has no `<meta>` (HTML standard, "get an XML encoding").
+/// The encoding of a page that begins like XML and has no `<meta>` (HTML standard, "get an XML encoding").
 #[test]
 fn an_xml_declaration_is_read_where_nothing_else_says() {
     for (text, expected) in [

@@ -1,4 +1,4 @@
-//! A crawl that is paused leases nothing new, goes on when it is told to, and can be stopped.
+//! A paused crawl leases nothing new. It can be continued and stopped.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ async fn a_paused_crawl_asks_nobody_and_goes_on_where_it_stood() {
     let running = run(crawl);
     until(&look, |progress| progress.pages >= 20).await;
     stop.pause();
-    // What is in flight comes back, and then nobody is asked, though each host's rest is over many times.
+    // Requests in flight end. Then nothing is requested, although each host's rest is over many times.
     let (mut asked, mut since) = (0, Instant::now());
     let paused = until(&look, |progress| {
         let requests = observer.so_far().politeness.requests;

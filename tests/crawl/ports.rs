@@ -20,7 +20,7 @@ use crate::visitors;
 /// A request: when its head had come, its scheme and its path.
 type Asked = (Instant, &'static str, String);
 
-/// One server for both ports of any name: it tells TLS from plain text by the first byte.
+/// One server for both ports of any name: the first byte says whether it is TLS or plain text.
 struct Both {
     address: SocketAddr,
     log: Arc<Mutex<Vec<Asked>>>,
@@ -113,7 +113,7 @@ fn site(http: String, https: String) -> Both {
     })
 }
 
-/// The shortest time between two requests, whatever their scheme.
+/// The shortest time between two requests of any scheme.
 fn closest(asked: &[Asked]) -> Duration {
     asked.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap()
 }

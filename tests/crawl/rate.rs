@@ -13,7 +13,7 @@ use crate::visitors;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A real crawl of a real server, whose own log is the judge.
+/// A real crawl of a real server. The server's log decides.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crawl_keeps_to_both_rates() {
     const BODY: usize = 10_000;
@@ -46,7 +46,7 @@ async fn a_crawl_keeps_to_both_rates() {
         let times = times.lock().unwrap();
         assert_eq!(times.len(), 30);
         let took = times[29] - times[0];
-        // 20 ms each, but for what a timer may be late.
+        // 20 ms each. A timer may be late.
         assert!(took + SECOND / 20 >= 29 * SECOND / 50, "{requests:?} {bytes:?}: {took:?}");
     }
 }

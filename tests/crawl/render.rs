@@ -33,7 +33,7 @@ struct Chromium {
 }
 
 impl Chromium {
-    /// `None` where there is none.
+    /// `None` if it is not installed.
     fn start() -> Option<Self> {
         let profile = TempDir::new().unwrap();
         let mut command = Command::new("chromium");
@@ -56,7 +56,7 @@ impl Chromium {
         };
         let mut said = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
         let address = said.find_map(|line| Some(line.strip_prefix("DevTools listening on ")?.to_owned()));
-        // It waits for a reader of what it says.
+        // It waits until its output is read.
         std::thread::spawn(move || said.for_each(drop));
         Some(Self { process, address: address.expect("its address"), _profile: profile })
     }
@@ -161,7 +161,7 @@ async fn what_goes_wrong_in_a_tab_is_an_error_of_its_class() {
     assert!(error.failure == Failure::BadResponse && error.sent_at.is_some(), "{error}");
     let error = fetch("endless", Bounds { page_time: Duration::from_secs(1), ..patient() }).await.unwrap_err();
     assert_eq!((error.failure, &*error.message), (Failure::Timeout, "not rendered after 1s"));
-    // It polls for ever: what is there after a while is taken.
+    // It polls for ever: the page as it is after a while is taken.
     let busy = fetch("busy", Bounds { quiet_time: Duration::ZERO, ..patient() }).await.unwrap();
     assert!(String::from_utf8_lossy(&busy.body).contains("Busy"));
     assert!(String::from_utf8_lossy(&fetch("asks", patient()).await.unwrap().body).contains("false"));
@@ -205,7 +205,7 @@ async fn pages_wait_for_a_tab() {
     assert_eq!(asked.len(), 6);
 }
 
-/// Crashes the first tab whose URL ends like this.
+/// Crashes the first tab with a URL that ends like this.
 async fn crash(chromium: &str, end: &str) {
     let (mut socket, _) = connect_async(chromium).await.unwrap();
     let mut send = async |id: u64, session: &Value, method: &str, params: Value| {
@@ -228,7 +228,7 @@ async fn crash(chromium: &str, end: &str) {
     let session = send(2, &Value::Null, "Target.attachToTarget", target).await["result"]["sessionId"].take();
     let message = json!({ "id": 3, "sessionId": session, "method": "Page.crash" });
     socket.send(Message::text(message.to_string())).await.unwrap();
-    // A tab whose socket has closed may be spared.
+    // The tab may be gone if its socket has closed.
     while let Some(Ok(message)) = socket.next().await {
         if message.to_text().is_ok_and(|text| text.contains("targetCrashed")) {
             return;

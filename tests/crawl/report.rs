@@ -30,7 +30,7 @@ fn failure(content: &str) -> ReportError {
     read(file.path()).expect_err("no report")
 }
 
-/// Crawls a web of one host, whose every page has the same links, and stops after so many requests.
+/// Crawls a web of one host, on which all pages have the same links. It stops after this many requests.
 fn crawled(requests: usize) -> Report {
     const LINKS: &str = "/ /a /b /b#twice /private/c /private/d mailto:a@b.test https://else.test/ http://[ /e /f";
     let options = CrawlOptions::default();
@@ -132,7 +132,7 @@ fn a_saved_report_comes_back_whole() {
     report.save(&path).expect("saved");
     assert_eq!(read(&path).expect("the report"), report);
 
-    // Over another one, and with a number that only its last bit tells from its neighbor.
+    // Over another one, and with a number that differs from its neighbor only in the last bit.
     report.seen.merged.fill_ratio = f64::from_bits(report.seen.merged.fill_ratio.to_bits() + 1);
     report.save(&path).expect("saved");
     assert_eq!(read(&path).expect("the report"), report);

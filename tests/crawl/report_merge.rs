@@ -23,7 +23,7 @@ fn invented(seed: u64) -> Report {
     for time in ["started", "finished"] {
         value[time] = Timestamp::from_micros(1_790_000_000_000_000 + random.below(3_000_000) * 1000).to_string().into();
     }
-    // Parts have hosts of their own.
+    // No host is in two parts.
     for (section, list, name) in [
         ("hosts", "top", "host"),
         ("hosts", "in_trouble", "host"),
@@ -50,7 +50,7 @@ fn invented(seed: u64) -> Report {
     read(file.path()).unwrap()
 }
 
-/// Draws all numbers anew. Shares are such that their sums are exact.
+/// Draws all numbers again. The sums of shares are exact.
 fn vary(value: &mut Value, name: &str, random: &mut Random) {
     match value {
         Value::Object(fields) => {
@@ -88,7 +88,7 @@ fn numbers(value: &Value, name: &str, found: &mut Vec<(String, u64)>) {
     }
 }
 
-/// Whole numbers that are not summed: what they are is tried elsewhere, or below.
+/// Whole numbers that are not summed: other tests check them, or the lines below.
 fn is_no_sum(name: &str) -> bool {
     let of_all = [".version", ".elapsed_us", ".hosts.longest_due_us", ".checkpoints.last_us", ".timeline.step_us"];
     let ends = ["p50_us", "p90_us", "p99_us", "max_us", "longest_pause_us"];
@@ -107,7 +107,7 @@ proptest! {
         let (left, right) = (merged(merged(a.clone(), &b), &c), merged(a.clone(), &merged(b.clone(), &c)));
         prop_assert_eq!(json(&left), json(&right));
         prop_assert_eq!(&left, &right);
-        // In another order, all but what is of the first part.
+        // In another order, everything but the values of the first part is equal.
         let (mut one, mut other) = (json(&merged(a.clone(), &b)), json(&merged(b, &a)));
         for value in [&mut one, &mut other] {
             for of_first in ["settings", "seen"] {

@@ -1,4 +1,4 @@
-//! The simulated web: equal on each machine, true to its own account of itself, and a judge who notices.
+//! The simulated web: equal on each machine, true to its description; and its judge notices faults.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn parse(url: &str) -> Url {
     Url::parse(url).expect("a URL")
 }
 
-/// What a browser asks for.
+/// The path that a browser requests.
 fn respond(world: &World, url: &Url, attempt: u32) -> Answer {
     world.respond(url.host_str().expect("a host"), &url[Position::BeforePath..Position::AfterQuery], attempt)
 }
@@ -46,7 +46,7 @@ struct Href {
 
 /// The links of an answer, by a small reader of just the markup that the world writes; it shares no code with it.
 fn hrefs(address: &Url, answer: &Answer) -> Vec<Href> {
-    // Whatever is not UTF-8 here is Latin-1.
+    // Text that is not UTF-8 here is Latin-1.
     let html = String::from_utf8(answer.body.clone())
         .unwrap_or_else(|_| answer.body.iter().map(|&byte| char::from(byte)).collect());
     let mut rest = html.as_str();
@@ -120,7 +120,7 @@ fn written_links(world: &World, mut url: Url) -> Result<Vec<Href>, Url> {
     Ok(if is_html(&answer) { hrefs(&url, &answer) } else { Vec::new() })
 }
 
-/// The closure of what is written: every page answered, every link resolved by the `url` crate, followed or not.
+/// All pages that can be reached by links: every page is fetched, and every link resolved by the `url` crate, followed or not.
 fn written_closure(world: &World) -> HashSet<PageId> {
     let mut robots = HashMap::new();
     let mut queue = VecDeque::from([parse(&world.seeds()[0])]);
@@ -425,7 +425,7 @@ fn the_judge_convicts() {
     let unready = format!("http://{}/robots.txt", world.host_name(4));
     assert_eq!(crawl(&[&unready, &unready]).before_retry_after, 1);
 
-    // The last host asks for a rest of its own.
+    // The last host has its own Crawl-delay.
     let delayed = world.host_name(49);
     let mut client = Client::new(&world);
     client.ask(&parse(&format!("http://{delayed}/robots.txt")));
@@ -550,7 +550,7 @@ mod served {
 
         let left = ask(&other).await;
         drop(left);
-        // The judge is told when the server notices; until then a rest cannot begin.
+        // The judge hears when the server notices. Until then a rest cannot begin.
         let noticed = async {
             while server.judge().in_flight(8) > 0 {
                 tokio::task::yield_now().await;

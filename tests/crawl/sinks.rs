@@ -1,4 +1,4 @@
-//! Outputs beside the page records: whatever kills the crawl, each page is in each of them exactly once.
+//! Outputs beside the page records: each page is in each of them exactly once, even after kills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -88,7 +88,7 @@ async fn run(directory: &Path, server: &str, outputs: &[Arc<dyn Sink>]) {
     assert_eq!(finished.reason, FinishReason::Drained);
 }
 
-/// Not a test of its own: the process that is killed.
+/// Not a test: the process that is killed.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "the other test starts it as a process of its own"]
 async fn child() {
@@ -259,7 +259,7 @@ async fn outputs_that_a_run_does_not_name_are_whole_and_can_be_named_again() {
     let links = job.join("links.jsonl");
     let length = || links.metadata().map_or(0, |file| file.len());
     let mut enough = 5_000;
-    // Until the journal speaks of the links, they are nobody's.
+    // Until the journal has a receipt for the links, they belong to no page.
     while enough == 5_000 || judge_receipts(&job) == 0 {
         assert!(enough < 100_000, "it has never spoken of them");
         let mut child = start(&job, &address);
@@ -277,7 +277,7 @@ async fn outputs_that_a_run_does_not_name_are_whole_and_can_be_named_again() {
     assert!(before > 0);
     run(&job, &address, &outputs()).await;
     assert_eq!(judge_links(&job), before);
-    // Who has no use for it any more may take it away, until it is named again.
+    // An output that is no longer used may be removed, until a run names it again.
     fs::remove_file(&links).unwrap();
     run(&job, &address, &[]).await;
     let options = options(&address);

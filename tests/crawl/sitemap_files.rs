@@ -6,7 +6,7 @@
 //! | they | we | because |
 //! |---|---|---|
 //! | crawler-commons refuses URLs outside of the sitemap's directory | the host alone counts | search engines do so, and sites rely on it |
-//! | crawler-commons refuses a file whose tags do not match, or whose namespace is another | it is read | what it lists is clear |
+//! | crawler-commons refuses a file with tags that do not match, or of another namespace | it is read | its URLs are clear |
 //! | Scrapy takes the last of several `<loc>` | each is taken | none is more likely to be meant |
 //! | Scrapy reads no text and no feeds | they are read | the protocol names them |
 //! | Scrapy takes all children of an index for sitemaps | the element says which it is | both stand in one file in the wild |
@@ -292,7 +292,7 @@ fn what_files_list() {
 #[test]
 fn texts_list_urls() {
     for (body, expected) in [
-        // testSitemapTXT, TXTWithXMLExt, TXTWithWrongMimeType: whatever the name and the type are.
+        // testSitemapTXT, TXTWithXMLExt, TXTWithWrongMimeType: with any name and type.
         ("http://a.test/c?item=1\nhttp://a.test/c?item=11", &["http://a.test/c?item=1", "http://a.test/c?item=11"][..]),
         (
             "\u{feff}\r\n http://a.test/1 \r\n\rHTTPS://a.test/2\rwww.a.test/3\n# no\nno\n",
@@ -352,7 +352,7 @@ fn an_entry_has_what_is_said_of_it() {
         let at = usize::try_from(entry.offset).unwrap();
         assert!(body[at..].starts_with("<loc>"), "{at}");
     }
-    // testUnclosedSitemapIndexFile: what is said behind a URL is said of it.
+    // testUnclosedSitemapIndexFile: details after a URL belong to it.
     let unclosed =
         "<sitemapindex><sitemap><loc>http://a.test/1</loc><lastmod>2004-10-01</lastmod><loc>http://a.test/2</loc>
         <loc>http://a.test/3</loc><lastmod>2005-11-02</lastmod></sitemapindex>";
@@ -482,7 +482,7 @@ fn what_is_too_much_is_counted() {
         let (entries, summary) = read_with(body, None, &limits);
         assert_eq!((entries.len(), summary.problems), (50, 2), "cut within its URL: {summary:?}");
     }
-    // Packed a thousand times smaller than what it holds.
+    // Packed, it is a thousand times smaller.
     let bomb = gzip(&[b"<urlset>".to_vec(), vec![b' '; 200 << 20]].concat());
     let (entries, summary) = read(&bomb);
     assert_eq!((entries.len(), summary.problem.unwrap().words.as_str()), (0, "a tag or a text of more than a MiB"));

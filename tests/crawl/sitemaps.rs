@@ -10,7 +10,7 @@ use crawler::gate::{Refusal, ScopeKind};
 use crate::crawled;
 use crate::loopback::{Loopback, response};
 
-/// A web on loopback: what it answers to a URL, and what it was asked.
+/// A web on loopback, with an answer for each URL.
 struct Web(Loopback);
 
 impl Web {

@@ -1,4 +1,4 @@
-//! Texts that the web sends: what they are in, what is asked for, and what of them reaches a record.
+//! Texts from the web: their encodings, the URLs that are requested, and what reaches a record.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crawler::crawl::{Crawl, CrawlOptions, PageRecord};
 use crate::crawled;
 use crate::loopback::{Loopback, response};
 
-/// A site on loopback whose front page is answered in these very bytes; all else is 404.
+/// A site on loopback. Its front page is answered with exactly these bytes, all other URLs with 404.
 struct Site(Loopback);
 
 impl Site {
@@ -27,7 +27,7 @@ impl Site {
         Self::of(&[b"HTTP/1.1 200 OK\r\nContent-Type: ", content_type, rest.as_bytes(), body].concat())
     }
 
-    /// Crawls it; its records by URL, and what it was asked beside its front page.
+    /// Crawls it. Returns its records by URL, and the other requested URLs.
     async fn crawl(&self) -> (Vec<PageRecord>, Vec<String>) {
         let mut options = CrawlOptions::default();
         options.fetch.resolve_all_to = Some(self.0.address);
@@ -76,7 +76,7 @@ async fn a_query_is_asked_for_in_the_encoding_of_its_page() {
         };
         let site = Site::page(format!("text/html; charset={label}").as_bytes(), &body);
         let (records, paths) = site.crawl().await;
-        // A path is UTF-8 whatever the page is in.
+        // A path is UTF-8 on a page of any encoding.
         assert_eq!(paths, [format!("/p%C3%A9?q={asked}")], "{label}");
         assert_eq!(records[1].url, format!("http://site.test{}", paths[0]));
     }
@@ -102,7 +102,7 @@ async fn a_redirect_asks_for_the_bytes_that_it_names() {
     assert_eq!(records[0].redirect.as_deref(), Some("http://site.test/caf%E9?q=%CA%E8"));
 }
 
-/// What a record has of a header neither commands a terminal nor grows without end.
+/// A header's text in a record cannot control a terminal, and has a bound.
 #[tokio::test]
 async fn header_texts_command_no_terminal() {
     let (records, _) = Site::page("text/html; x=\u{202e}\u{9b}31m\u{2028}é".as_bytes(), b"").crawl().await;
@@ -115,7 +115,7 @@ async fn header_texts_command_no_terminal() {
     assert_eq!(records[0].title.as_deref(), Some("abc"));
 }
 
-/// What a page was in, and how that was known; nothing of what was never parsed.
+/// A page's encoding and its source; neither for a page that was not parsed.
 #[tokio::test]
 async fn a_record_says_the_encoding_and_its_source() {
     for (content_type, body, encoding, source) in [

@@ -19,13 +19,13 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use scraper::{Html, HtmlTreeSink};
 
-/// Reads a page whose declared encoding is not among the bytes that are looked at before the page is parsed.
+/// Reads a page that declares its encoding after the bytes that are looked at before the page is parsed.
 fn read(html: &[u8], content_type: Option<&str>) -> Page {
     let page = [&b" ".repeat(1024), html].concat();
     parse(&page, content_type, &ParseOptions::default())
 }
 
-/// What a page gives.
+/// All that is taken from a page.
 fn told(page: &Page) -> String {
     let links: Vec<_> = page.links.iter().map(|link| (link.href, link.kind, link.nofollow)).collect();
     let counts = (page.links_over_limit, page.links_too_long);
@@ -207,7 +207,7 @@ fn documents_give_what_their_trees_give() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Pieces of a page that nobody means well with.
+/// Pieces of a hostile page.
 const PIECES: &[&str] = &[
     // Links.
     "<a href=/1>",

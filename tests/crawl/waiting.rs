@@ -1,4 +1,4 @@
-//! Hosts that accept and never answer: they hold up nobody, and nothing of them is lost.
+//! Hosts that accept and never answer: they hold up no other host, and none of their URLs is lost.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Write};
@@ -119,7 +119,7 @@ async fn what_is_in_flight_has_five_seconds_to_end_and_waits_again() {
     let stop = crawl.stop();
     let (sink, records) = Records::sink();
     let running = tokio::spawn(crawl.run(sink));
-    // The request is under way, and nobody will answer it.
+    // The request is in flight, and will never be answered.
     let _request = tokio::task::spawn_blocking(move || listener.accept().unwrap()).await.unwrap();
     let asked_to_stop = Instant::now();
     stop.drain();

@@ -59,7 +59,7 @@ impl Imports {
 
     /// The module that holds the item that a path names; `None` if the path names a module, or leads out of the crate.
     fn resolve(&self, from: &str, path: &[String], depth: u8) -> Option<String> {
-        // An item that has the name of its own crate would resolve for ever.
+        // An item with the name of its own crate would resolve for ever.
         if depth == 16 {
             return None;
         }
@@ -93,7 +93,7 @@ impl Imports {
         None
     }
 
-    /// What a name means in a module, by its `use` declarations.
+    /// The meaning of a name in a module, by its `use` declarations.
     fn used(&self, module: &str, name: &str) -> Option<&[String]> {
         self.modules.get(module)?.uses.iter().find(|used| used.name == name).map(|used| used.path.as_slice())
     }

@@ -24,7 +24,7 @@ fn zstd_with_a_large_window() -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A stream of brotli that makes 3 MB of tables before it says anything, after so many bytes of metadata that nobody reads.
+/// A brotli stream that builds 3 MB of tables before its first byte of text, after this many bytes of metadata.
 pub(crate) fn tables_of_brotli(metadata: usize) -> Vec<u8> {
     let mut bits: Vec<bool> = Vec::new();
     let mut put = |fields: &[(usize, u32)]| {

@@ -78,7 +78,7 @@ fn big_pages() -> Arc<Vec<Row>> {
 
 /// One of each; as many hosts of one kind as `hosts` have it at once.
 fn big_pages_at_once(hosts: usize) {
-    // What a page takes is the same by whatever client it came.
+    // A page costs the same with each client.
     if both::client() != ClientChoice::DIRECT {
         return;
     }
@@ -103,7 +103,7 @@ fn sixty_four_big_pages_at_once_fit() {
     big_pages_at_once(64);
 }
 
-/// What a decoder makes of a few bytes counts: 200 hosts that say no more than 4 kB of brotli want 700 MB.
+/// A decoder's memory counts: 200 hosts that each send 4 kB of brotli want 700 MB.
 #[test]
 fn tables_of_many_silent_hosts_fit() {
     let _alone = alone();
@@ -124,7 +124,7 @@ fn tables_of_many_silent_hosts_fit() {
     assert!(memory < 300 << 20, "{memory} bytes");
 }
 
-/// Crawls in a process of its own; microseconds of CPU and most bytes of memory, by its own report.
+/// Crawls in a separate process. Returns its CPU time in microseconds and its peak of memory in bytes, by its own report.
 fn cost(server: &Server, seeds: &[String]) -> (u64, u64) {
     cost_with(server, seeds, &[])
 }

@@ -129,7 +129,7 @@ fn each_row_has_its_record_and_none_harms_another() {
 
 both::and_over_reqwest! { holding alone(); }
 
-/// A record as the table has it; what a row does not ask for is as it wants it.
+/// A record as the table shows it. Values that a row does not check are those of the row.
 fn made_of(record: &PageRecord, row: &Row, server: &Server) -> Wants {
     let wants = &row.wants;
     // With reqwest the floods take more of the processor, so that on a busy machine a clock may run out before a limit, or elsewhere: that

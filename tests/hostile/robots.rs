@@ -106,7 +106,7 @@ pub(crate) fn answers() -> Vec<Row> {
     ]
 }
 
-/// A host of `https` whose first handshake ends: nothing is ever right with it, but it is asked more than once.
+/// A host of `https` that completes its first handshake only. It never answers, but is requested more than once.
 pub(crate) fn handshakes() -> Vec<Row> {
     vec![Row::page("R2", "robots-tls-ends", raw("")).at(Seed::Https).none("tls")]
 }

@@ -1,11 +1,11 @@
-//! A row of the table: what a server does, and what the crawl must make of it.
+//! A row of the table: the behavior of a server, and the results that a crawl must have.
 
 use crate::server::Visit;
 
 /// How a request is answered.
 #[derive(Clone)]
 pub(crate) enum Does {
-    /// Whatever, then closes.
+    /// These bytes, then closes.
     Acts(fn(&mut Visit)),
     /// Says this and waits for the next request.
     Keeps(Vec<u8>),
@@ -34,7 +34,7 @@ pub(crate) struct Row {
 pub(crate) enum Seed {
     Http,
     Https,
-    /// At a port where nobody listens.
+    /// The port is closed.
     Nobody,
 }
 
@@ -125,7 +125,7 @@ impl Row {
         }
     }
 
-    /// What it does to this visit. Other paths than its page are well, but where it decides them itself.
+    /// Its behavior for this visit. Paths other than its page are answered well, unless it decides them itself.
     pub(crate) fn does(&self, visit: &Visit) -> Does {
         match (&*visit.path, &self.page) {
             ("/robots.txt", _) => {
@@ -173,7 +173,7 @@ pub(crate) fn raw(words: impl Into<Vec<u8>>) -> Does {
     Does::Says(words.into())
 }
 
-/// A chunked page: what stands behind the head.
+/// A chunked page, with this after the head.
 pub(crate) fn chunked(behind: &str) -> Does {
     raw(format!("{CHUNKED}{behind}"))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::row::{Does, Row, find};
 
-/// What was asked, as `host path`, and how often.
+/// The requests, as `host path`, and their counts.
 pub(crate) type Asked = Arc<Mutex<BTreeMap<String, u32>>>;
 
 /// Longer than any clock of the crawl.
@@ -62,11 +62,11 @@ impl Visit {
         if !rest.is_zero() {
             self.stream.set_read_timeout(Some(rest)).unwrap();
         }
-        // What it sends meanwhile is nothing; its end is the end.
+        // Bytes that it sends meanwhile are ignored. When it closes, this ends.
         while self.say(words.as_ref()) && (rest.is_zero() || self.stream.read(&mut [0]).is_err()) {}
     }
 
-    /// A head of this letter, each in a packet of its own.
+    /// A head of this letter, one letter a packet.
     pub(crate) fn crumble(&mut self, letter: u8) {
         self.stream.set_nodelay(true).unwrap();
         self.say("HTTP/1.1 200 OK\r\nX: ");
@@ -80,7 +80,7 @@ impl Visit {
         while matches!(self.stream.read(&mut rest), Ok(1..)) {}
     }
 
-    /// Closes without a reset: what was said arrives.
+    /// Closes without a reset: all bytes arrive.
     fn finish(mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
         self.hang();
@@ -106,7 +106,7 @@ fn serve(stream: TcpStream, rows: &[Row], log: &Asked) {
         };
         let does = row.does(&visit);
         if let Does::Resets(words) = does {
-            // What is left unread makes the system send a reset.
+            // Unread bytes make the system send a reset.
             visit.say(words);
             return;
         }

@@ -19,7 +19,7 @@ fn to(status: u16, header: &str) -> crate::row::Does {
     raw(format!("HTTP/1.1 {status} Moved\r\n{header}Content-Length: 0\r\n\r\n"))
 }
 
-/// A page with its link behind this head.
+/// A page with its link after this head.
 fn head(head: impl AsRef<str>) -> crate::row::Does {
     raw(format!("{}\r\n\r\n{LINK}", head.as_ref()))
 }

@@ -46,7 +46,7 @@ async fn meet(settings: &'static [(u16, u32)], first: Vec<u8>, again: Vec<u8>) -
         options.total_timeout = 2000 * MS;
     });
     let came = timeout(SOON, fetcher.fetch(&server.url(0))).await.expect("an end");
-    // A flood stays with its server: nobody reads it any more.
+    // A flood stays with its server: it is no longer read.
     drop(fetcher);
     timeout(SOON, gone.recv()).await.expect("the connection is closed");
     came
@@ -117,7 +117,7 @@ async fn a_server_that_takes_no_request_has_until_a_clock() {
 async fn floods_inside_a_body_have_an_end() {
     let head = frame(HEADERS, END_HEADERS, 1, OK);
     let breaks = async |name: &str, again: Vec<u8>, failures: &[Failure]| {
-        // A flood may be told before the head is read.
+        // A flood may be noticed before the head is read.
         let error = match meet(&[], head.clone(), again).await {
             Ok(response) => response.incomplete.expect(name),
             Err(error) => error,

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::server::{DATA, END_HEADERS, END_STREAM, GO_AWAY, HEADERS, OK, RESET, Server, Visit, field, frame};
 use super::{SOON, client};
 
-/// Asks for so many pages at once.
+/// Fetches this many pages at once.
 async fn ask(fetcher: &Fetcher, server: &Server, pages: usize) -> Vec<Result<Response, FetchError>> {
     let asked = (0..pages).map(|page| {
         let (fetcher, url) = (fetcher.clone(), server.url(page));
@@ -49,7 +49,7 @@ async fn eight_requests_share_one_connection() {
     let script = move |visit, _| serve(visit, 100, Arc::clone(&gate), Arc::clone(&counted));
     let server = Server::start(&["h2"], script).await;
     let fetcher = client(|_| ());
-    // Nobody is answered before all have asked.
+    // All requests arrive before the first is answered.
     for _ in 0..2 {
         for (page, response) in ask(&fetcher, &server, 8).await.into_iter().enumerate() {
             let response = response.unwrap();
@@ -86,7 +86,7 @@ async fn without_http2_each_has_a_connection() {
     };
     let server = Server::start(&["http/1.1"], script).await;
     let fetcher = client(|_| ());
-    // One of them finds out what the host speaks. Then the others connect: nobody is answered before all have.
+    // One of them finds out which protocol the host speaks. Then the others connect. None is answered before all have connected.
     assert!(ask(&fetcher, &server, 4).await.iter().all(Result::is_ok));
     assert_eq!(server.connections(), 4);
 }
@@ -110,7 +110,7 @@ async fn http2_is_spoken_only_where_it_may_be() {
     }
 }
 
-/// Crawls a server whose front page links to 24 others, which nobody is told before eight have asked. Says what the server was asked in.
+/// Crawls a server with a front page that links to 24 others. No page is answered before eight were requested. Returns the protocols used.
 async fn crawl(connections_per_host: u8) -> (Finished, Vec<String>) {
     let (told, mut protocols) = mpsc::unbounded_channel();
     let script = move |mut visit: Visit, _| {
@@ -200,7 +200,7 @@ async fn a_crawl_asks_a_host_that_may_have_several_requests_on_one_connection() 
     assert_eq!((finished.tally.pages.requests, spoken), (1, vec!["http/1.1".to_owned()]), "one thing at a time");
 }
 
-/// What a server does with the second request on its first connection. Whatever comes after is answered.
+/// What a server does with the second request on its first connection. All later requests are answered.
 #[derive(Clone, Copy, Debug)]
 enum Second {
     Closed,
@@ -298,7 +298,7 @@ async fn a_body_beyond_the_windows_comes_whole() {
     assert_eq!((long.body.len(), long.wire_bytes, long.truncated), (LONG, LONG as u64, false));
 }
 
-/// A body that is cut, and one that breaks off, are the matter of their own streams.
+/// A body that is cut, or breaks off, ends only its own stream.
 #[ignore = "wants its authority"]
 #[tokio::test]
 async fn the_connection_goes_on_behind_a_body_that_does_not() {

@@ -1,4 +1,4 @@
-//! A server on loopback that answers as it is told, one request a connection, and remembers what it was asked.
+//! A server on loopback that answers by a function, one request a connection, and records the requests.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
