@@ -82,6 +82,30 @@ fn print_blocklist(gate: &Gate) {
     }
 }
 
+/// The fetches at once that the limits allow. Prints them if they are fewer than wanted.
+fn fetches_at_once(limits: ResourceLimits) -> usize {
+    let ResourceLimits { open_files, fetches, idle_connections, wanted, .. } = limits;
+    if limits.is_short() {
+        output::note(&format!(
+            "{fetches} fetches at once instead of {wanted}, and {idle_connections} connections kept: \
+             {open_files} open files are allowed (ulimit -n), and memory is bounded (crawl.memory)"
+        ));
+    }
+    fetches
+}
+
+/// Ends the command for a job in which nothing is left to fetch.
+fn nothing_is_left(layers: &Layers, job: &Job, has_pages: bool) -> Result<Exit, CommandError> {
+    let directory = job.directory().display();
+    if !has_pages {
+        let message = format!("nothing was crawled into {directory}, and nothing is left to fetch");
+        return Err(CommandError::new(Exit::NothingCrawled, message));
+    }
+    output::note(&format!("{directory} is finished: nothing is left to fetch"));
+    export::at_end(layers, job)?;
+    Ok(Exit::Done)
+}
+
 async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let mut options = settings.crawl.clone();
@@ -115,15 +139,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     print_token(settings);
     print_blocklist(crawl.gate());
-    let limits = crawl.limits();
-    if limits.is_short() {
-        let ResourceLimits { open_files, fetches, idle_connections, wanted, .. } = limits;
-        output::note(&format!(
-            "{fetches} fetches at once instead of {wanted}, and {idle_connections} connections kept: \
-             {open_files} open files are allowed (ulimit -n), and memory is bounded (crawl.memory)"
-        ));
-    }
-    options.workers = Some(limits.fetches);
+    options.workers = Some(fetches_at_once(crawl.limits()));
     if retry {
         try_again(&crawl, &job)?;
     }
@@ -135,14 +151,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     let is_drained = resumed.runs > 0 && progress.frontier.is_drained();
     let asked_again = if is_drained { seeds::ask_again(&crawl, &job, &options)? } else { 0 };
     if is_drained && asked_again == 0 && is_reported(&job, resumed.pages) {
-        let directory = job.directory().display();
-        if progress.pages == progress.errors {
-            let message = format!("nothing was crawled into {directory}, and nothing is left to fetch");
-            return Err(CommandError::new(Exit::NothingCrawled, message));
-        }
-        output::note(&format!("{directory} is finished: nothing is left to fetch"));
-        export::at_end(layers, &job)?;
-        return Ok(Exit::Done);
+        return nothing_is_left(layers, &job, progress.pages != progress.errors);
     }
     keep_settings(layers, &job, resumed.runs > 0)?;
     job.remove_report().map_err(|error| refused(&error))?;
