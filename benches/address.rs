@@ -1,4 +1,4 @@
-//! What an address costs, beside a bare parse of the same text.
+//! The cost of an address, compared with a bare parse of the same text.
 
 use std::hint::black_box;
 

@@ -16,7 +16,7 @@ use crawler::gate::ScopeKind;
 use crawler::job::Job;
 use crawler::simulate::{Server, SimulateOptions, World};
 
-/// Where the process that crawls is told what to do.
+/// The variable with the orders for the process that crawls.
 const KIND: &str = "DURABLE_KIND";
 const WEB: &str = "DURABLE_WEB";
 const SEEDS: &str = "DURABLE_SEEDS";
@@ -51,7 +51,7 @@ fn plant<J: Journal + Send + 'static>(crawl: &Crawl<J>) {
     }
 }
 
-/// Crawls, and prints how many pages that were, and what they cost.
+/// Crawls, and prints the number of pages and their cost.
 #[tokio::main]
 async fn crawl(kind: &str) {
     let [web, directory] = [WEB, DIRECTORY].map(|name| variable(name).expect("it was given"));

@@ -1,16 +1,19 @@
-//! What it costs to pass a URL through the frontier, and to keep one waiting.
+//! The cost of passing a URL through the frontier, and of keeping one waiting.
 //!
-//! `cargo bench --bench frontier` measures time: one URL submitted, one lease completed, one lent, with 256 out at once and
-//! that many hosts that have a URL waiting. Each page has one new link: of five, four to its own host and one to any, as
-//! on real pages, or all to any, the worst there is. Then again with the IP addresses told: each host has its own, or a hundred share
-//! one. `cargo bench --bench frontier -- --memory` counts bytes, at ten million URLs waiting; the journal's bytes, a gigabyte, are not
-//! among them. "tokens" are the same rows with leases that end: once with each lease completed itself, once by its token. In a job, each
-//! with and without them, it prints the time and the journal's bytes of 200,000 pages: `-- --journal`. `-- --moves` gives ten million URLs
-//! that wait other priorities, all at once. `-- --pages 100000` passes this many pages through and prints nothing: for a tool that counts
-//! instructions.
+//! | `cargo bench --bench frontier` with | measures |
+//! |---|---|
+//! | nothing | the time to submit one URL, lease it and complete it, with 256 leases out and 256 hosts that have a URL waiting |
+//! | `-- --memory` | bytes, at ten million URLs waiting; without the bytes of the journal, which are a gigabyte |
+//! | `-- --journal` | the time and the journal's bytes of 200,000 pages in a job, with and without timeouts of leases |
+//! | `-- --moves` | the time to give ten million waiting URLs other priorities, all at once |
+//! | `-- --pages 100000` | nothing: it passes this many pages through, for a tool that counts instructions |
 //!
-//! Beside each of them, `--queues` names a queue for each host, `--move-up` lets URLs move up that are found again, and `--tokens` lets
-//! leases end.
+//! Each page has one new link. As on real pages, four of five lead to the page's own host; in the worst case, each leads to any host. The
+//! rows with addresses tell the frontier IP addresses: each host has its own, or a hundred share one. The rows "tokens" have leases with
+//! timeouts: once each lease is completed itself, once by its token.
+//!
+//! With each of these, `--queues` names a queue for each host, `--move-up` lets URLs that are found again move up, and `--tokens` gives
+//! leases timeouts.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,6 +22,10 @@ use std::time::{Duration, Instant};
 use crawler::frontier::{Frontier, FrontierOptions, Lease, Next, Outcome, Resolved, Timestamp};
 use crawler::gate::{Admission, Admitted, Found, Gate, Position, ScopeKind, Via};
 use criterion::{Criterion, Throughput};
+use random::Random;
+
+#[path = "../tests/random/mod.rs"]
+mod random;
 
 fn main() {
     if has("--memory") {
@@ -90,18 +97,6 @@ fn has(flag: &str) -> bool {
     std::env::args().any(|argument| argument == flag)
 }
 
-/// Numbers without a pattern, the same each time (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 fn options(urls: u64, delay: Duration) -> FrontierOptions {
     let mut options = FrontierOptions::default();
     options.scope.kind = ScopeKind::Any;
@@ -142,7 +137,7 @@ struct Cycle {
     tick: Duration,
     /// Of five links, those to the page's own host.
     own: u64,
-    /// Hosts that share an IP address, where addresses are told.
+    /// Hosts that share an IP address, in the rows with addresses.
     shared_by: Option<u64>,
     leases: Vec<Lease>,
     /// Leases are completed by their tokens.
@@ -177,7 +172,7 @@ impl Cycle {
         }
     }
 
-    /// The time that so many URLs take, with as many out at once as there are workers.
+    /// The time for this many URLs, with one lease out for each worker.
     fn run(&mut self, urls: u64) -> Duration {
         let mut spent = Duration::ZERO;
         let mut left = urls;
@@ -249,7 +244,7 @@ fn ending(mut options: FrontierOptions) -> FrontierOptions {
     options
 }
 
-/// A crawl in a job, whose pages have no links, no receipts and no yield: what a lease's record costs at the most.
+/// A crawl in a job. Its pages have no links, no receipts and no yield, so a lease's record is the largest part of the cost.
 fn journal() {
     const PAGES: u64 = 200_000;
     for _ in 0..3 {
@@ -375,7 +370,7 @@ fn a_host(frontier: &Frontier) -> f64 {
     hosts as f64 / statistics.hosts as f64
 }
 
-/// Each host is lent out once, and has an address of its own.
+/// Each host is leased once, and has its own address.
 fn tell_all(frontier: &mut Frontier) {
     let now = Timestamp::default();
     let mut leases = Vec::new();

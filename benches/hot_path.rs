@@ -1,7 +1,7 @@
-//! What each station of a page costs, from its bytes to its record: `cargo bench --bench hot_path`.
+//! The cost of each step of a page, from its bytes to its record: `cargo bench --bench hot_path`.
 //!
 //! The pages are generated like those of the documentation corpora: 28 kB, 114 links of which 35 are distinct, most of them to pages
-//! that were seen. Each station has the work of one page. What a whole crawl costs, with sockets and tasks, is in `benches/crawl`.
+//! that were seen. Each step does the work of one page. `benches/crawl` measures a whole crawl, with sockets and tasks.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -14,16 +14,16 @@ use crawler::gate::{Admission, Found, ScopeKind};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Pages of the web, so many that the seen set does not fit into a cache.
+/// Pages of the web: more than a seen set in a cache could hold.
 const PAGES: u64 = 1 << 20;
-/// Distinct links on each page, of which `NEW` were not seen.
+/// Distinct links on each page. `NEW` of them were not seen.
 const DISTINCT: u64 = 35;
 const NEW: u64 = 1;
 /// Each distinct link stands so often.
 const TIMES: usize = 3;
 const ORIGIN: &str = "http://docs.example.org:8481";
 
-/// Links of page `number`: the index and its neighbors, then others anywhere, then those that nobody linked to yet.
+/// Links of page `number`: the index and its neighbors, then others anywhere, then new ones.
 fn hrefs(number: u64) -> Vec<String> {
     let near = (0..10).map(|step| format!("page-{:07}.html", (number + step) % PAGES));
     let far = (10..DISTINCT - NEW).map(|step| {
@@ -131,7 +131,7 @@ fn record(page: &Page, url: &CanonicalUrl) -> PageRecord {
     }
 }
 
-/// Times `run` alone; what it works on is made by `make` outside of the clock.
+/// Times `run` alone. `make` prepares its input outside the measured time.
 fn timed<T, R>(times: u64, mut make: impl FnMut() -> T, mut run: impl FnMut(T) -> R) -> Duration {
     (0..times).fold(Duration::ZERO, |spent, _| {
         let work = make();

@@ -1,4 +1,5 @@
-//! What one page costs: `cargo bench --bench parse`. A page of 35 kB with 200 links, beside scraper's way of reading it; the verdicts on its links; and the pages that cost a parser most.
+//! The cost of one page: `cargo bench --bench parse`. A page of 35 kB with 200 links, beside scraper's way of reading it; the verdicts on
+//! its links; and the pages that cost a parser most.
 
 use std::fmt::Write;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! What the simulated web costs: it shares its cores with the crawl that it is there for.
+//! The cost of the simulated web, which shares its cores with the crawl.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -44,7 +44,7 @@ fn model(c: &mut Criterion) {
     });
 }
 
-/// Client and server on one thread, one connection: what a request costs in all, the client's part included.
+/// Client and server on one thread, one connection: the whole cost of a request, including the client's part.
 fn served(c: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let world = world();

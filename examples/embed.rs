@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fetches so many pages, or as many as are left, and says which.
+/// Fetches at most this many pages, and returns them.
 fn crawl(web: SocketAddr, directory: &Path, pages: usize) -> Result<Vec<String>, Box<dyn Error>> {
     let mut options = FrontierOptions::default();
     options.politeness.host_delay = Duration::from_millis(20); // It is our own host.

@@ -28,7 +28,7 @@ use client::Response;
 use crawler::frontier::{Failure, Frontier, FrontierError, FrontierOptions, Href, Next, Outcome, Reply, Timestamp};
 use crawler::job::JobJournal;
 
-/// How long a lease lasts. A worker that is still at it says so three times as often.
+/// How long a lease lasts. A worker that is still busy extends it three times as often.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -123,7 +123,7 @@ fn act(frontier: &mut Frontier<JobJournal>, request: &str) -> Result<String, Box
     Ok(answer.to_owned())
 }
 
-/// What a worker is to do next.
+/// A worker's next step.
 fn lend(frontier: &mut Frontier<JobJournal>) -> Result<String, Box<dyn Error>> {
     let now = now();
     let wait = match frontier.next(now)? {
@@ -175,7 +175,7 @@ fn fetch(socket: &Path, token: &str, url: &str, web: SocketAddr) -> io::Result<O
     }
 }
 
-/// Asks the process with the frontier; if that is killed meanwhile, asks the next one. Whatever is asked twice is done once.
+/// Asks the process with the frontier. If that is killed meanwhile, asks the next one. A request that comes twice is done once.
 pub(crate) fn ask(socket: &Path, request: &str) -> io::Result<String> {
     let ask = || {
         let mut owner = UnixStream::connect(socket)?;

@@ -1,4 +1,4 @@
-//! Whether a page costs at the end of a crawl what it costs at the begin.
+//! Whether a page costs the same at the end of a crawl as at its beginning.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

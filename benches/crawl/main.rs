@@ -1,6 +1,6 @@
 //! A whole crawl of the simulated web, which another process serves: from the socket to the journal on disk.
 //!
-//! - `cargo bench --bench crawl -- fixed` crawls the same small web each time, in one thread, for whoever counts its instructions:
+//! - `cargo bench --bench crawl -- fixed` crawls the same small web each time, in one thread, for a tool that counts instructions:
 //!   see `benches/BASELINE.md`.
 //! - `-- flat` crawls a million pages (`CRAWL_PAGES=1e5` fewer) without rests, and prints for each tenth the CPU time of a page and
 //!   the memory. It fails where the last tenth costs more than 1.1 times what the second does, or an admitted URL takes more than
@@ -66,10 +66,10 @@ fn options(served: &Served, workers: usize) -> CrawlOptions {
 /// Leads to all hosts of the simulated web.
 const PORTAL: &str = "http://www.simulated.test/";
 
-/// Told of the crawl's numbers twenty times a second.
+/// Gets the crawl's numbers twenty times a second.
 type Look = Box<dyn FnMut(&Progress) + Send>;
 
-/// Crawls from these seeds into a job of its own.
+/// Crawls from these seeds into a new job.
 fn crawl(runtime: &Runtime, options: &CrawlOptions, seeds: &[impl AsRef<str>], look: Option<Look>) -> Finished {
     let directory = tempfile::tempdir().expect("a directory");
     let key = options.frontier.fingerprint_key.expect("a key");

@@ -1,4 +1,4 @@
-//! The simulated web in a process of its own, so that its cost is not the crawl's.
+//! The simulated web in a separate process, so that its cost is not the crawl's.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Whether thousands of hosts that answer late are waited for all at once.
+//! Whether a crawl waits for thousands of slow hosts at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

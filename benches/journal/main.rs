@@ -1,14 +1,13 @@
-//! The journal under a crawl's load: admissions of 85-byte URLs over 200,000 skewed hosts, batches of 512, and for every fourth
-//! the oldest entry of some host read back.
+//! The journal under a crawl's load: admissions of 85-byte URLs over 200,000 skewed hosts, in batches of 512. For every fourth admission,
+//! the oldest entry of some host is read back.
 //!
-//! `cargo bench --no-default-features --bench journal` admits two million; `JOURNAL_BENCH_URLS=2e7` says otherwise. URLs and the
-//! order of reading are made, and the hosts' queues kept, outside the clock. The speed over the last tenth stands beside
-//! that over the first: it must not slow down as it grows. The longest batch is what a crawl stands still for. A journal on disk
-//! is opened again at the end, and replayed.
+//! `cargo bench --no-default-features --bench journal` admits two million, or as many as `JOURNAL_BENCH_URLS=2e7` says. URLs, the order of
+//! reading and the hosts' queues are made outside the measured time. The speed over the last tenth is printed beside that over the first:
+//! the journal must not slow down as it grows. A crawl stands still for at most the longest batch. A journal on disk is opened again at the
+//! end, and replayed.
 //!
-//! `RUSTFLAGS='--cfg journal_peers'` adds fjall, redb and `SQLite`, to four million URLs at most, and how many times their speed
-//! the journal's is. They compile for minutes, so nothing else builds them. `taskset -c 0` in front keeps all threads on
-//! one core.
+//! `RUSTFLAGS='--cfg journal_peers'` adds fjall, redb and `SQLite`, up to four million URLs, and the journal's speed as a multiple of
+//! theirs. They compile for minutes, so no other build has them. `taskset -c 0` before the command keeps all threads on one core.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 

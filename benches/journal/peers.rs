@@ -1,4 +1,4 @@
-//! Key-value stores and a database as a crawl's queue. What was taken is removed with the next batch.
+//! Key-value stores and a database as a crawl's queue. Taken entries are removed with the next batch.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How a queue is laid out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
-    /// As a frontier without queues of its own needs it: a host's URLs side by side.
+    /// For a frontier without queues of its own: a host's URLs are adjacent.
     Host,
     /// As it is easiest for a store: new keys are always the last. Its user keeps the hosts' queues, as the journal's does.
     Admission,
@@ -24,7 +24,7 @@ pub(crate) enum Order {
 
 type Key = [u8; 12];
 
-/// Keys, and what is to be done with the next batch.
+/// Keys, and the changes of the next batch.
 struct Queue {
     order: Order,
     admitted: u64,

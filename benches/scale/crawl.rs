@@ -59,7 +59,7 @@ pub(crate) struct Costs {
     /// To let hosts go, of the checkpoints' time, and how many went.
     pub(crate) leaving: Meter,
     pub(crate) left: u64,
-    /// The longest that the frontier was not to be had.
+    /// The longest time for which the frontier was locked.
     pub(crate) pause: Meter,
     /// Bytes of the last one: hosts with their queues, and the seen set.
     pub(crate) bytes: [u64; 2],
@@ -74,7 +74,7 @@ pub(crate) fn options(links: u64) -> FrontierOptions {
 }
 
 impl Crawl {
-    /// Of a web this large; `directory` is empty. Beyond so many hosts in memory, those that are idle leave.
+    /// A crawl of a web this large, in an empty `directory`. If more hosts than this are in memory, idle ones leave.
     pub(crate) fn new(links: u64, hosts: u64, hosts_in_memory: u64, directory: &Path) -> Self {
         let web = Web::new(links, hosts);
         let unlent = vec![u64::MAX; fits(web.pages() / 64 + 1)];
@@ -130,7 +130,7 @@ impl Crawl {
         let found: Vec<Vec<Found>> = leases.iter().zip(&texts).map(links).collect();
         self.costs.parse = self.costs.parse.plus(began.end());
         drop(texts);
-        // What is only drained is not measured, in ever smaller turns.
+        // The rest, which only drains in ever smaller turns, is not measured.
         if has_links {
             self.control();
         }
@@ -180,7 +180,7 @@ impl Crawl {
             match self.frontier.next(self.now).expect("a journal") {
                 Next::Fetch(mut lease) => {
                     self.check(&lease);
-                    // One of its own, as most hosts have that are asked often.
+                    // Its own one, as for most hosts that are requested often.
                     let address = Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(host_of(lease.url())).expect("few"));
                     let resolved = self.frontier.resolved(&mut lease, &[address.into()], self.now);
                     assert_eq!(resolved.expect("its own"), Resolved::Connect);

@@ -1,8 +1,8 @@
-//! One host that has all the URLs: what each of them keeps in memory, while its text is on disk.
+//! One host with all URLs: the memory of each waiting URL, while its text is on disk.
 //!
-//! A page brings 64 new links, all to its own host, and links of three depths, so that the host has three priorities. Each page in
-//! ten is fetched: the URLs that wait are first come, first served, and the journal's segments stay for as long. The seen set is sized
-//! for them all before it begins, so that what the process gains is the frontier's.
+//! A page brings 64 new links, all to its own host. Links have three depths, so the host has three priorities. One page in ten is fetched.
+//! Waiting URLs are first come, first served, and the journal's segments stay for as long. The seen set is sized for all of them before the
+//! run, so all growth of the process is the frontier's.
 
 use std::path::Path;
 use std::time::Duration;

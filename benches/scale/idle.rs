@@ -1,8 +1,8 @@
-//! Hosts that fall idle, leave memory and come back, beside the same where all may stay.
+//! Hosts that fall idle, leave memory and come back, compared with a run in which all may stay.
 //!
-//! In each round a page is found of each host, in no order, and fetched, so that all are idle at its end, and a checkpoint is written.
-//! Leaving costs what that takes longer than the other's; coming back, what it takes longer to find the next round's pages. The
-//! runs are read from the operating system's cache: a disk's own time comes on top where that does not hold them.
+//! In each round, one page of each host is found, in no order, and fetched. So all hosts are idle at the end of the round, and a checkpoint
+//! is written. The cost of leaving is the additional time of that checkpoint. The cost of coming back is the additional time to find the
+//! pages of the next round. The runs are read from the operating system's cache: if they do not fit there, the disk's time comes on top.
 
 use std::time::Duration;
 

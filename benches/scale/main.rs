@@ -1,26 +1,25 @@
-//! A crawl larger than memory, with an invented clock and no network: what it costs a URL, and what it keeps in memory.
+//! A crawl larger than memory, with an invented clock and no network: what a URL costs, and how much memory the crawl takes.
 //!
-//! `cargo bench --no-default-features --bench scale` finds a million links; `SCALE_URLS=1e8` finds a hundred
-//! million, which takes minutes, 8 GB of disk (in `TMPDIR`) and 1 GB of memory. Three links in ten are new, one URL
-//! in five is of one host, and there is a host for each hundred links. Everything is the real thing: canonicalization, gate,
-//! seen set, journal, robots rules, checkpoints. The web is made outside the clock; the checks
-//! are inside, one in forty links has any.
+//! `cargo bench --no-default-features --bench scale` finds a million links. `SCALE_URLS=1e8` finds a hundred million: that takes minutes,
+//! 8 GB of disk (in `TMPDIR`) and 1 GB of memory. Three links in ten are new, one URL in five is of one host, and there is a host for each
+//! hundred links. All parts are the real ones: canonicalization, gate, seen set, journal, robots rules, checkpoints. The web is generated
+//! outside the measured time. The checks are inside: one in forty links has some.
 //!
-//! Beside it stands what the same ten thousand URLs take to canonicalize, a few in each turn: where that grows, the machine has
-//! become slower, and not the crawl. The cost at the end is held against that at the begin as it is, and by this measure.
+//! The control is the time to canonicalize the same ten thousand URLs, a few in each turn. If it grows, the machine has become slower, not
+//! the crawl. The cost at the end is compared with that at the beginning, as it is and relative to the control.
 //!
-//! A row tells the cost of a link found since the row before: canonicalized, then through the gate, and for those
-//! that are new queued, and for one in forty leased and completed; nanoseconds of the processor, and of the clock in
-//! brackets, which on a busy machine is more. Memory is what the process has gained since the web was made.
+//! A row has the cost of a link found since the row before: its canonicalization and the gate; for new ones the queue; for one in forty a
+//! lease and its completion. The unit is nanoseconds of CPU time, and of the clock in brackets, which is more on a busy machine. Memory is
+//! the growth of the process since the web was generated.
 //!
-//! Hosts that are idle leave memory at a checkpoint, beyond as many as a crawl has there, or as `SCALE_HOSTS_IN_MEMORY` says.
+//! At a checkpoint, idle hosts leave memory if there are more hosts than a crawl keeps there, or than `SCALE_HOSTS_IN_MEMORY`.
 //!
-//! `SCALE_IDLE=2e5` measures these alone, on so many hosts: what leaving and coming back take; see `idle.rs`.
+//! `SCALE_IDLE=2e5` measures only this many idle hosts: the cost of leaving and of coming back; see `idle.rs`.
 //!
-//! `SCALE_HOT=1e7` measures one host that has so many URLs waiting: what each keeps in memory; see `hot.rs`.
+//! `SCALE_HOT=1e7` measures one host with this many waiting URLs: the memory of each; see `hot.rs`.
 //!
-//! It panics where a host is asked within its rest, a page is lent twice or against its robots.txt, or one that was admitted
-//! is neither lent nor queued, also after a resume from the last checkpoint and the journal.
+//! It panics if a host is requested within its rest, if a page is leased twice or against its robots.txt, or if an admitted page is neither
+//! leased nor queued, also after a resume from the last checkpoint and the journal.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 

@@ -1,5 +1,4 @@
-//! What things take, of the machine: time, the processor's share of it, memory. Where the system does not tell (it is
-//! not Linux), the processor's time is the clock's, and memory 0.
+//! The use of the machine: time, CPU time, memory. On systems other than Linux, the CPU time is the clock's, and memory is 0.
 
 use std::time::{Duration, Instant};
 

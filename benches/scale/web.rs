@@ -1,6 +1,11 @@
-//! A web that takes no memory to speak of: of each host, how many of its pages were linked to yet.
+//! A web in little memory: for each host, the number of its pages that were linked to.
 
 use std::fmt::Write;
+
+use random::Random;
+
+#[path = "../../tests/random/mod.rs"]
+mod random;
 
 /// Hosts, the first of which is a calendar: it has as many pages as are asked for, and nearly a third of all links to other
 /// hosts lead there. The others share the rest as the square of an even share: one in a hundred has a tenth of all pages.
@@ -144,16 +149,4 @@ pub(crate) fn robots_of(host: u64) -> Option<String> {
 /// The seconds that a host must rest: some ask for two.
 pub(crate) fn rest_of(host: u64) -> u64 {
     if host.is_multiple_of(6) { 2 } else { 1 }
-}
-
-/// Numbers without a pattern, the same each time (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
 }

@@ -1,4 +1,4 @@
-//! Who takes part.
+//! The filters that take part.
 
 use std::hint::black_box;
 use std::rc::Rc;
@@ -72,7 +72,7 @@ pub(crate) fn hash_set(urls: u64) -> Runner {
     })
 }
 
-/// The usual options for so many URLs.
+/// The usual options for this many URLs.
 pub(crate) fn options(urls: u64) -> SeenOptions {
     let mut options = SeenOptions::default();
     options.capacity = urls;

@@ -22,7 +22,7 @@ impl Stream {
         Self { urls, made: 0, random: 0 }
     }
 
-    /// So many more; whether there are any.
+    /// Makes this many more keys. Returns whether there are any.
     pub(crate) fn next(&mut self, most: usize, keys: &mut Vec<Fingerprint>) -> bool {
         keys.clear();
         while keys.len() < most && self.made < self.urls {

@@ -13,7 +13,7 @@ use crate::race::median;
 /// Links timed in all.
 const LINKS: usize = 4_000_000;
 
-/// What a crawl does between two pages goes through the caches: its next page's bytes, for one.
+/// Between two pages, a crawl's other work goes through the caches: the bytes of its next page, for example.
 const BETWEEN: usize = 256 * 1024;
 
 type Show = fn(&SeenSet, &[Fingerprint], &mut Vec<Sighting>);
@@ -21,7 +21,7 @@ type Show = fn(&SeenSet, &[Fingerprint], &mut Vec<Sighting>);
 const WAYS: [(&str, Show); 2] =
     [("page by page, insert_batch", SeenSet::insert_batch), ("page by page, insert_links", SeenSet::insert_links)];
 
-/// Into sets that hold so many URLs already. Each of [`WAYS`] has a set of its own and gets each page in turn.
+/// Into sets that hold this many URLs already. Each of [`WAYS`] has its own set and gets each page in turn.
 pub(crate) fn page_by_page(urls: u64) {
     let pages = pages();
     let links: usize = pages.iter().map(Vec::len).sum();

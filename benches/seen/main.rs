@@ -1,13 +1,13 @@
-//! The seen set beside its peers, side by side in one run, and the limit that memory sets.
+//! The seen set and its peers in one run, and the limit that memory sets.
 //!
-//! `cargo bench --bench seen` compares at a million URLs; `SEEN_BENCH_URLS=1e6,2e7,1e8` says otherwise, and
-//! `SEEN_BENCH_ROWS="limit: a;one by one"` names the rows that are wanted. At a hundred million all of them take 8 GB of memory and an hour, for the
-//! most part for the disk.
+//! `cargo bench --bench seen` compares at a million URLs, or at the sizes of `SEEN_BENCH_URLS=1e6,2e7,1e8`.
+//! `SEEN_BENCH_ROWS="limit: a;one by one"` chooses rows. At a hundred million, all rows take 8 GB of memory and an hour, most of it for the
+//! disk.
 //!
-//! The load is a crawl's: of the keys, already hashed, 30 % are new and 70 % repeat an earlier one, any of them with the same chance,
-//! while the filter fills up from empty to its capacity at a rate of 1e-4. Times are the mean of a test over the fill. The rows of a
-//! table take turns at the same keys, and what is said of two of them is the median of their turns' ratios, which what else goes on in
-//! the machine does not change. Keys are made outside the clock.
+//! The load is a crawl's. Of the keys, already hashed, 30 % are new, and 70 % repeat an earlier one, each with the same chance. Meanwhile,
+//! the filter fills up from empty to its capacity, at a rate of 1e-4. Times are the mean of a test over the fill. The rows of a table take
+//! turns at the same keys. Two rows are compared by the median of the ratios of their turns, which other work on the machine does not change.
+//! Keys are made outside the measured time.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 

@@ -39,7 +39,7 @@ pub(crate) type Entry = (&'static str, Box<dyn Fn(u64) -> Runner>);
 /// Keys that one is shown before it is the next one's turn, and finds the caches full of others' lines: so many that this is the smaller part.
 const TURN: usize = 1 << 19;
 
-/// What a race took: nanoseconds a key, by name and turn.
+/// The times of a race: nanoseconds a key, by name and turn.
 pub(crate) struct Times(Vec<(&'static str, Vec<f64>)>);
 
 /// All of these fill up with the same keys, turn by turn, so that what else goes on in the machine hits all alike; those whose name
@@ -90,7 +90,7 @@ impl Times {
         Some(median(&mut ratios))
     }
 
-    /// Prints this ratio, where both were there, and what it should be.
+    /// Prints this ratio, if both took part, and its target.
     pub(crate) fn compare(&self, one: &str, other: &str, bar: &str) {
         if let Some(ratio) = self.ratio(one, other) {
             println!("  {one}: {ratio:.3} times {other}{bar}");

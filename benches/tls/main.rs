@@ -18,10 +18,10 @@ use rustls::{
 };
 
 const HANDSHAKES: usize = 1000;
-/// The page that is sent behind each handshake, as large as those of Debian's documentation.
+/// The page that is sent after each handshake, as large as those of Debian's documentation.
 const PAGE: usize = 27_700;
 
-/// A server's certificate, its key, and who signed it.
+/// A server's certificate, its key, and its issuer.
 struct Certificate {
     name: &'static str,
     own: &'static [u8],
@@ -158,7 +158,7 @@ impl Clocked {
         while self.client.is_handshaking() || self.server.is_handshaking() {
             self.turn();
         }
-        // Tickets come behind the handshake, and belong to it.
+        // Tickets come after the handshake, and belong to it.
         self.turn();
         let (handshake, kind) = (self.time, self.client.handshake_kind().unwrap());
         let mut left = PAGE;

@@ -38,7 +38,7 @@ impl Default for Bounds {
     }
 }
 
-/// A Chrome that is running already. Each page has a tab and a profile of its own, so no page finds the cookies of another.
+/// A running Chrome. Each page has its own tab and profile, so no page finds the cookies of another.
 ///
 /// Chrome itself asks for what a page embeds: scripts, styles, frames, data, from any host. No robots.txt, no delay and no guard of the
 /// crawl's hold for those. Run it where it reaches nothing private. The crawl's cookies and sign-ins are not given to it.
@@ -113,12 +113,12 @@ struct Tab<'a> {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     calls: u64,
     session: Option<String>,
-    /// Of the page itself, not of what it embeds.
+    /// Of the page itself, not of its frames and files.
     frame: String,
     seen: Seen,
 }
 
-/// What Chrome has told of the page.
+/// Chrome's messages about the page.
 #[derive(Default)]
 struct Seen {
     is_sent: bool,
@@ -254,7 +254,7 @@ impl<'a> Tab<'a> {
             "Fetch.requestPaused" => {
                 let mut answer = json!({ "requestId": params["requestId"] });
                 if is_page && self.seen.is_sent {
-                    // A redirect is a page of its own, and so is what a script leads to.
+                    // A redirect is a separate page, and so is a page that a script leads to.
                     self.seen.is_redirected |= !params["redirectedRequestId"].is_null();
                     answer["errorReason"] = "Aborted".into();
                     self.send("Fetch.failRequest", answer).await?;

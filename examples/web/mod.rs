@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-/// Its only host. A client asks nobody where that is.
+/// Its only host. A client does not look up its address.
 pub(crate) const SEED: &str = "http://web.example/";
 
 /// Serves the web, and says where.

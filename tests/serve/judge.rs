@@ -25,6 +25,7 @@ use crawler::crawl::{ParseOptions, parse};
 use serde_json::{Value, json};
 
 use crate::client::{Answered, Client};
+use crate::random::Random;
 
 /// A process that dies with the test.
 struct Process(Child);
@@ -82,18 +83,6 @@ impl Server {
         self.process.0.kill().unwrap();
         self.process.0.wait().unwrap();
         self.process = Self::run(&self.place, &self.listen);
-    }
-}
-
-/// Numbers from a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % most
     }
 }
 

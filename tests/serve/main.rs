@@ -9,4 +9,7 @@ mod full_disk;
 #[cfg(feature = "cli")]
 mod judge;
 mod openapi;
+#[cfg(feature = "cli")]
+#[path = "../random/mod.rs"]
+mod random;
 mod served;
