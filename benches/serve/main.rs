@@ -12,10 +12,13 @@
 //! | `lease` | leases a second that are lent and completed, over 200,000 hosts |
 //! | `due` | how long after its host is due a lease arrives, at 20,000 a second |
 //! | `restart` | from the start on the files of a killed server to the first lease |
+//! | `filters` | commands of filters a second, sent in pipelines; `FILTERS_AT=ADDRESS` asks another server |
+//! | `memory` | what an exact set and a Bloom filter of so many members take |
 
 #[expect(dead_code, reason = "the tests look at more of an answer")]
 #[path = "../../tests/serve/client.rs"]
 mod client;
+mod filters;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -42,7 +45,7 @@ fn main() {
         return; // Of `cargo test --benches`.
     }
     let size = arguments.get(1).map(|size| size.parse::<u64>().unwrap());
-    for part in ["in", "skew", "lease", "due", "restart"] {
+    for part in ["in", "skew", "lease", "due", "restart", "filters", "memory"] {
         if arguments.first().is_some_and(|asked| asked != part) {
             continue;
         }
@@ -51,7 +54,9 @@ fn main() {
             "skew" => urls_in(size.unwrap_or(2_000_000), true),
             "lease" => leases(size.unwrap_or(400_000)),
             "due" => due(size.unwrap_or(20_000)),
-            _ => restart(size.unwrap_or(1_000_000)),
+            "restart" => restart(size.unwrap_or(1_000_000)),
+            "filters" => filters::commands(size.unwrap_or(2_000_000)),
+            _ => filters::memory(size.unwrap_or(1_000_000)),
         }
     }
 }

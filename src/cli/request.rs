@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand
 use clap_complete::Shell;
 
 use super::record_file::RecordFormat;
-use super::value::COUNT;
+use super::value::{count, rate, size};
 use crate::crawl::{FieldPart, FieldRule, Secret};
 use crate::report::{ReportPart, SchemaOf};
 
@@ -566,21 +566,18 @@ where
     names.map(move |given| words.iter().find(|(name, _)| *name == given).expect("one of the words").1)
 }
 
-/// A count with its unit, or as `1e9`.
-fn count(text: &str) -> Result<u64, &'static str> {
-    COUNT.parse(text).filter(|count| *count > 0).ok_or("a count above 0, as in 1000000, 10M, 1e9")
-}
-
-fn rate(text: &str) -> Result<f64, &'static str> {
-    text.parse().ok().filter(|rate| *rate > 0.0 && *rate < 1.0).ok_or("above 0 and below 1, as in 1e-4")
-}
-
 /// What is served, and to whom.
 #[derive(Debug, Args)]
 pub(super) struct ServeRequest {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7071", help = "Where it is served")]
     pub(super) listen: SocketAddr,
-    /// The directory of the crawls.
+    /// Serve seen filters over Redis' protocol, too: SADD and BF.ADD, their questions, and little else.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen_resp: Option<SocketAddr>,
+    /// Memory of all these filters.
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
+    pub(super) filter_memory: u64,
+    /// The directory of the crawls and filters.
     #[arg(long, value_name = "DIR", default_value = "crawls", value_hint = ValueHint::DirPath)]
     pub(super) job: PathBuf,
     #[arg(long, value_name = "SECRET", help = SECRET, value_parser = secret)]

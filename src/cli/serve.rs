@@ -1,5 +1,6 @@
 //! `crawler serve`: one frontier for many workers, until the first Ctrl-C or SIGTERM.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -13,12 +14,14 @@ use super::request::ServeRequest;
 use super::signals;
 use super::toml_file;
 use crate::crawl::{Secret, raise_open_files};
-use crate::serve::core::{CrawlRules, Crawls, CrawlsError, ReadRules, RulesError, ServeLimits};
+use crate::serve::core::{CrawlRules, Crawls, CrawlsError, FILTERS, ReadRules, RulesError, ServeLimits};
+use crate::serve::filters::{FilterLimits, Filters};
 use crate::serve::http::{Access, HttpServer, certificate};
+use crate::serve::resp::{RespLimits, RespServer};
 
 /// Serves the crawls of a directory.
 pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
-    let ServeRequest { listen, job, token, certificate: chain, key } = request;
+    let ServeRequest { listen, listen_resp, filter_memory, job, token, certificate: chain, key } = request;
     let token = token.as_ref().map(Secret::read).transpose();
     let token = token.map_err(|reason| CommandError::new(Exit::Usage, format!("--token: {reason}")))?;
     let certificate = chain.as_deref().zip(key.as_deref()).map(|(chain, key)| certificate(chain, key)).transpose();
@@ -32,16 +35,38 @@ pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
         CommandError::caused(exit, &format!("cannot serve {}", job.display()), &error)
     })?;
     let crawls = Arc::new(crawls);
+    let filters = listen_resp.map(|listen| open_filters(job, *filter_memory).map(|filters| (listen, filters)));
+    let filters = filters.transpose()?;
     let served = signals::block_on(async {
         let scheme = if certificate.is_some() { "https" } else { "http" };
         let access = Access { token, certificate };
-        let server = HttpServer::listen(*listen, Arc::clone(&crawls), access).await;
-        let server = server.map_err(CommandError::of(Exit::Usage, format!("cannot listen at {listen}")))?;
+        let cannot = |listen| CommandError::of(Exit::Usage, format!("cannot listen at {listen}"));
+        let server = HttpServer::listen(*listen, Arc::clone(&crawls), access.clone()).await;
+        let server = server.map_err(cannot(*listen))?;
         let address = server.address().map_err(CommandError::of(Exit::Failed, "cannot listen"))?;
+        let resp = match &filters {
+            None => None,
+            Some((listen, filters)) => {
+                let resp = RespServer::listen(*listen, Arc::clone(filters), access, RespLimits::default()).await;
+                Some(resp.map_err(cannot(*listen))?)
+            }
+        };
         print(|out| writeln!(out, "{address}"))?;
+        if let Some(resp) = &resp {
+            let address = resp.address().map_err(CommandError::of(Exit::Failed, "cannot listen"))?;
+            print(|out| writeln!(out, "{address}"))?;
+            note(&format!("filters are served at redis://{address}"));
+        }
         note(&format!("{} is served at {scheme}://{address}/v1/crawls; Ctrl-C ends it", job.display()));
+        let resp = async move {
+            match resp {
+                Some(resp) => resp.serve().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = server.serve() => {}
+            () = resp => {}
             // The signal is reported only once, and the thread that reports it ends with the process.
             _ = stopped => {}
         }
@@ -49,7 +74,16 @@ pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
     });
     // Short: without these checkpoints the next start reads more of the journals.
     crawls.close();
+    if let Some((_, filters)) = filters {
+        filters.close();
+    }
     served
+}
+
+fn open_filters(job: &Path, memory: u64) -> Result<Arc<Filters>, CommandError> {
+    let limits = FilterLimits { bytes: memory, ..FilterLimits::default() };
+    let filters = Filters::open(&job.join(FILTERS), limits);
+    filters.map(Arc::new).map_err(|error| CommandError::caused(Exit::NotKept, "cannot serve the filters", &error))
 }
 
 /// More pages than any crawl has.

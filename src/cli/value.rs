@@ -150,6 +150,21 @@ pub(super) struct Scale {
     bare: bool,
 }
 
+/// A count with its unit, or as `1e9`.
+pub(super) fn count(text: &str) -> Result<u64, &'static str> {
+    COUNT.parse(text).filter(|count| *count > 0).ok_or("a count above 0, as in 1000000, 10M, 1e9")
+}
+
+/// A share.
+pub(super) fn rate(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|rate| *rate > 0.0 && *rate < 1.0).ok_or("above 0 and below 1, as in 1e-4")
+}
+
+/// A size with its unit.
+pub(super) fn size(text: &str) -> Result<u64, &'static str> {
+    SIZE.parse(text).filter(|bytes| *bytes > 0).ok_or("a size above 0, as in 500MB, 4GiB")
+}
+
 /// Time, in microseconds.
 pub(super) const TIME: Scale = Scale {
     units: &[

@@ -43,12 +43,20 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "src/crawl/http/certificates.rs",
             "src/crawl/records/bodies.rs",
+            "src/serve/access/token.rs",
+            "src/cli/dashboard/door.rs",
+        ],
+    ),
+    // User and password in headers to hosts and proxies; a token in a header to the live pages.
+    (
+        "base64",
+        &[
+            "src/crawl/http/access.rs",
+            "src/crawl/http/proxy/address.rs",
             "src/serve/http/door.rs",
             "src/cli/dashboard/door.rs",
         ],
     ),
-    // User and password in headers to hosts and proxies; a token in a header to the live page.
-    ("base64", &["src/crawl/http/access.rs", "src/crawl/http/proxy/address.rs", "src/cli/dashboard/door.rs"]),
     ("ipnet", &["src/crawl/http/network.rs"]),
     ("prometheus_client", &["src/report/metrics.rs"]),
     // Types that are written for programs derive their schemas.
@@ -117,7 +125,8 @@ const DOORS: &[(&str, &[&str])] = &[
     // Empty bodies of requests; bodies of the simulated web.
     ("http_body_util", &["src/crawl/http/http1.rs", "src/simulate/server.rs", "src/serve/http/"]),
     // Requests, heads and pieces of bodies, for every client.
-    ("bytes", &["src/crawl/http/", "src/serve/http/"]),
+    // Strings of commands, too.
+    ("bytes", &["src/crawl/http/", "src/serve/http/", "src/serve/resp/"]),
     ("http", &["src/crawl/", "src/serve/http/"]),
     // The client, the servers.
     ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/serve/http/", "src/cli/dashboard/mod.rs"]),
@@ -167,10 +176,11 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("parquet", &["src/cli/parquet_table.rs"]),
+    ("resp_rs", &["src/serve/resp/reading.rs"]),
     ("rusqlite", &["src/cli/seen/compare/sqlite.rs"]),
     // Free space; the names of system errors; the number of open files; a signal.
     ("rustix", &["src/crawl/bounds.rs", "src/crawl/http/shortage.rs", "src/cli/signals.rs"]),
-    ("rustls", &["src/crawl/http/certificates.rs", "src/crawl/http/tls.rs", "src/serve/http/tls.rs"]),
+    ("rustls", &["src/crawl/http/certificates.rs", "src/crawl/http/tls.rs", "src/serve/access/tls.rs"]),
     ("rustls_platform_verifier", &["src/crawl/http/tls.rs"]),
     // Selectors; the tree that they are applied to.
     ("scraper", &["src/crawl/fields.rs", "src/crawl/html/tree.rs"]),
@@ -217,7 +227,7 @@ const DOORS: &[(&str, &[&str])] = &[
         &["frontier/src/lending/", "src/crawl/", "src/simulate/server.rs", "src/serve/", "src/cluster/", "src/cli/"],
     ),
     // The handshake, and the transport of a connection.
-    ("tokio_rustls", &["src/crawl/http/tls.rs", "src/serve/http/tls.rs"]),
+    ("tokio_rustls", &["src/crawl/http/tls.rs", "src/serve/access/tls.rs"]),
     ("toml", &["src/cli/toml_file.rs"]),
     (
         "tower_service",

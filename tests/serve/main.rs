@@ -5,6 +5,9 @@ mod calls;
 mod client;
 mod examples;
 #[cfg(feature = "cli")]
+mod filter_process;
+mod filters;
+#[cfg(feature = "cli")]
 mod full_disk;
 #[cfg(feature = "cli")]
 mod judge;
@@ -12,4 +15,5 @@ mod openapi;
 #[cfg(feature = "cli")]
 #[path = "../random/mod.rs"]
 mod random;
+mod resp_client;
 mod served;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use crawler::lending::Clock;
 use crawler::serve::core::{Crawls, PlainRules, ServeLimits};
 use crawler::serve::http::{Access, HttpServer};
 use tempfile::TempDir;
@@ -24,7 +25,12 @@ impl Served {
     }
 
     pub(crate) fn with(directory: &Path, limits: ServeLimits, access: Access) -> Self {
-        let crawls = Arc::new(Crawls::open(directory, Arc::new(PlainRules), limits).unwrap());
+        Self::by(Clock::start(), directory, limits, access)
+    }
+
+    /// With a clock that may be wrong.
+    pub(crate) fn by(clock: Clock, directory: &Path, limits: ServeLimits, access: Access) -> Self {
+        let crawls = Arc::new(Crawls::open_at(directory, Arc::new(PlainRules), limits, clock).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
         let server = runtime.block_on(HttpServer::listen(address, Arc::clone(&crawls), access)).unwrap();

@@ -5,6 +5,7 @@
 //!   DIR/NAME.json     the settings as they were given, and whether it is paused; a crawl without it is none
 //!   DIR/NAME/         its job, for `crawler stats`, `crawler explain` and the like
 //!   DIR/NAME.deleted/ a deleted job, on its way out
+//!   DIR/filters/      the filters, see `filters/named.rs`
 //! ```
 
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ impl CrawlName {
     pub fn new(text: &str) -> Option<Self> {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let is_name = (1..=64).contains(&text.len()) && text.bytes().all(is_letter) && !text.starts_with('.');
-        let is_free = text != LOCK && OWN_ENDS.iter().all(|end| !text.ends_with(end));
+        let is_free = text != LOCK && text != FILTERS && OWN_ENDS.iter().all(|end| !text.ends_with(end));
         (is_name && is_free).then(|| Self(text.to_owned()))
     }
 
@@ -46,6 +47,8 @@ impl CrawlName {
 const OWN_ENDS: [&str; 3] = [".json", ".new", DELETED];
 const DELETED: &str = ".deleted";
 const LOCK: &str = "lock";
+/// The directory of the filters, beside the crawls.
+pub const FILTERS: &str = "filters";
 
 /// All crawls of a server.
 pub struct Crawls {
@@ -122,6 +125,19 @@ impl Crawls {
     /// # Errors
     /// If another server has the directory, a crawl's settings cannot be used, or the file system refuses.
     pub fn open(directory: &Path, reader: Arc<dyn ReadRules>, limits: ServeLimits) -> Result<Self, CrawlsError> {
+        Self::open_at(directory, reader, limits, Clock::start())
+    }
+
+    /// As [`open`](Self::open), by a clock that was started before.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_at(
+        directory: &Path,
+        reader: Arc<dyn ReadRules>,
+        limits: ServeLimits,
+        clock: Clock,
+    ) -> Result<Self, CrawlsError> {
         fs::create_dir_all(directory).map_err(CrawlsError::at(directory))?;
         let path = directory.join(LOCK);
         let lock = own::open_or_create(&path).map_err(CrawlsError::at(&path))?;
@@ -137,7 +153,7 @@ impl Crawls {
             directory: directory.to_owned(),
             reader,
             limits,
-            clock: Clock::start(),
+            clock,
             served: RwLock::default(),
             changing: Mutex::default(),
             _lock: lock,
@@ -313,7 +329,9 @@ mod tests {
         for name in ["a", "News-2024_x.y", &"n".repeat(64)] {
             assert!(CrawlName::new(name).is_some(), "{name}");
         }
-        for name in ["", ".", "..", ".a", "a/b", "a b", "ä", "a.json", "a.deleted", "lock", "a.new", &"n".repeat(65)] {
+        for name in
+            ["", ".", "..", ".a", "a/b", "a b", "ä", "a.json", "a.deleted", "lock", "filters", "a.new", &"n".repeat(65)]
+        {
             assert!(CrawlName::new(name).is_none(), "{name}");
         }
     }

@@ -20,6 +20,6 @@ mod waiters;
 
 pub use command::{CallError, CrawlCounts, LentBatch, Waiting};
 pub use crawl::{CrawlState, ServedCrawl};
-pub use crawls::{CrawlName, Crawls, CrawlsError, Opened};
+pub use crawls::{CrawlName, Crawls, CrawlsError, FILTERS, Opened};
 pub use ends::{EndAnswer, LeaseEnd, OwnedHref, PageEnd};
 pub use rules::{CrawlRules, PlainRules, ReadRules, RulesError, ServeLimits, duration};

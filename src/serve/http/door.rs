@@ -6,18 +6,16 @@
 use std::io;
 use std::net::IpAddr;
 
-use aws_lc_rs::hmac;
-use aws_lc_rs::rand::SystemRandom;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
 
+use crate::serve::access::SecretToken;
+
 /// Lets requests in, or says why not.
 #[derive(Debug)]
 pub(super) struct TokenDoor {
-    /// Drawn at the start. Tokens are compared by their tags, so timing does not reveal where they differ.
-    key: hmac::Key,
-    token: Option<hmac::Tag>,
+    token: Option<SecretToken>,
 }
 
 /// Why a request is not let in.
@@ -35,13 +33,7 @@ impl TokenDoor {
     /// # Errors
     /// If the token is empty, or the system has no random numbers.
     pub(super) fn new(token: Option<&str>) -> io::Result<Self> {
-        if token.is_some_and(str::is_empty) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the token is empty"));
-        }
-        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
-            .map_err(|_| io::Error::other("the system has no random numbers"))?;
-        let token = token.map(|token| hmac::sign(&key, token.as_bytes()));
-        Ok(Self { key, token })
+        Ok(Self { token: token.map(SecretToken::new).transpose()? })
     }
 
     /// Lets a request in, or says why not.
@@ -58,7 +50,7 @@ impl TokenDoor {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
-        let is_it = given.is_some_and(|given| hmac::verify(&self.key, given.as_bytes(), token.as_ref()).is_ok());
+        let is_it = given.is_some_and(|given| token.is(given.as_bytes()));
         if is_it { Ok(()) } else { Err(Unadmitted::Stranger) }
     }
 }

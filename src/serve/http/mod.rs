@@ -3,8 +3,6 @@
 //! | module | what it does |
 //! |---|---|
 //! | `door` | lets a request in, or says why not |
-//! | `tls` | the certificate, and the handshake |
-//! | `stalls` | ends connections whose clients do not take their answers |
 //! | `body` | reads bodies, within the server's memory |
 //! | `given` | reads what clients send, line by line |
 //! | `answers` | writes what they get |
@@ -23,8 +21,6 @@ mod door;
 mod given;
 mod metrics;
 mod routes;
-mod stalls;
-mod tls;
 
 use std::convert::Infallible;
 use std::io;
@@ -44,22 +40,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::access::Impatient;
 use super::core::{Crawls, ServeLimits};
 use door::TokenDoor;
 use routes::Routes;
-use stalls::Impatient;
 
+pub use super::access::{Access, Certificate, CertificateError};
 pub use routes::ROUTES;
-pub use tls::{Certificate, CertificateError};
-
-/// Who may ask, and how.
-#[derive(Debug, Default)]
-pub struct Access {
-    /// The token that every request must carry, as `Authorization: Bearer TOKEN`. Without one, only this machine may ask.
-    pub token: Option<String>,
-    /// For TLS. Without one, connections are plain.
-    pub certificate: Option<Certificate>,
-}
 
 /// The server, listening.
 pub struct HttpServer {
@@ -79,10 +66,7 @@ impl HttpServer {
     /// # Errors
     /// If other machines could reach the address and there is no token; or if the address is not to be had.
     pub async fn listen(address: SocketAddr, crawls: Arc<Crawls>, access: Access) -> io::Result<Self> {
-        if !address.ip().is_loopback() && access.token.is_none() {
-            let reason = "other machines could reach it: give a token, or an address of this machine alone";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-        }
+        access.check(address)?;
         let door = TokenDoor::new(access.token.as_deref())?;
         let listener = TcpListener::bind(address).await?;
         Ok(Self { listener, routes: Arc::new(Routes::new(crawls, door)), access })

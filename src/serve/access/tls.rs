@@ -12,6 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 /// A certificate with its chain and key, for TLS 1.2 and 1.3.
+#[derive(Clone)]
 pub struct Certificate(TlsAcceptor);
 
 impl std::fmt::Debug for Certificate {
@@ -52,7 +53,10 @@ impl Certificate {
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
 
-    pub(super) async fn accept<T: AsyncRead + AsyncWrite + Unpin>(&self, stream: T) -> io::Result<TlsStream<T>> {
+    pub(in crate::serve) async fn accept<T: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: T,
+    ) -> io::Result<TlsStream<T>> {
         self.0.accept(stream).await
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// A connection on which a write fails that makes no progress for too long, and a read before it has begun.
 #[derive(Debug)]
-pub(super) struct Impatient<T> {
+pub(in crate::serve) struct Impatient<T> {
     inner: T,
     patience: Duration,
     /// Runs while a write waits; made at the first one that does.
@@ -26,9 +26,14 @@ pub(super) struct Impatient<T> {
 const PREFACE: usize = 24;
 
 impl<T> Impatient<T> {
-    pub(super) fn new(inner: T, patience: Duration, idle: Duration) -> Self {
-        let begins = Some(Box::pin(sleep(idle)));
-        Self { inner, patience, stalled: None, is_stalled: false, begins, unread: PREFACE }
+    /// A connection whose first bytes must be there after `idle`.
+    pub(in crate::serve) fn new(inner: T, patience: Duration, idle: Duration) -> Self {
+        Self { begins: Some(Box::pin(sleep(idle))), ..Self::writes(inner, patience) }
+    }
+
+    /// A connection of which only the writes are judged.
+    pub(in crate::serve) fn writes(inner: T, patience: Duration) -> Self {
+        Self { inner, patience, stalled: None, is_stalled: false, begins: None, unread: PREFACE }
     }
 
     /// What a write has said; an error if it and those before it have waited for too long.
