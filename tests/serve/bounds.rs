@@ -3,10 +3,13 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crawler::lending::Clock;
 use crawler::serve::core::{Crawls, PlainRules, ServeLimits};
 use crawler::serve::http::{Access, HttpServer, certificate};
 use http_body_util::{BodyExt, Full};
@@ -33,6 +36,7 @@ fn strangers_are_not_let_in() {
         assert!(answered.head.contains("www-authenticate: bearer"), "{answered:?}");
         assert_eq!(client.ask("PUT", "/v1/crawls/c", "").status, 401);
         assert_eq!(client.ask("GET", "/metrics", "").status, 401);
+        assert!(client.ask("GET", "/", "").head.contains("www-authenticate: basic"));
         assert_eq!(client.ask("GET", "/healthz", "").status, 200, "probes have no token");
     }
     client.token = Some("the token".to_owned());
@@ -72,9 +76,20 @@ fn a_line_of_ten_megabytes_costs_no_other_line_anything() {
     assert_eq!(&answer, b"HTTP/1.1 413");
 }
 
+/// Has this process open so many files; each connection is two here.
+fn open_files(files: usize) -> bool {
+    let pid = std::process::id().to_string();
+    Command::new("prlimit")
+        .args(["--pid", &pid, &format!("--nofile={files}:")])
+        .status()
+        .is_ok_and(|done| done.success())
+}
+
 #[test]
 fn stalled_long_polls_are_bounded_and_hold_up_nobody() {
-    const POLLS: usize = 400;
+    const POLLS: usize = 1_000;
+    let may = open_files(4 * POLLS);
+    assert!(may, "prlimit cannot raise the number of open files");
     let directory = tempfile::tempdir().unwrap();
     let mut limits = ServeLimits::default();
     limits.long_polls = POLLS;
@@ -101,7 +116,7 @@ fn stalled_long_polls_are_bounded_and_hold_up_nobody() {
     wait_for(&mut client, POLLS);
     let refused = client.post("/v1/crawls/c/lease?wait=60s", "");
     assert_eq!(refused.status, 503);
-    assert!(refused.head.contains("retry-after: 1") && refused.body.contains("400 calls"), "{refused:?}");
+    assert!(refused.head.contains("retry-after: 1") && refused.body.contains("1000 calls"), "{refused:?}");
     // Another crawl does not notice.
     client.post("/v1/crawls/other/urls", "\"http://a.example/\"");
     assert_eq!(client.post("/v1/crawls/other/lease?wait=1s", "").json()["leases"].as_array().unwrap().len(), 1);
@@ -169,4 +184,77 @@ fn tls_and_http_2() {
         answer.into_body().collect().await.unwrap().to_bytes()
     });
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["result"], "created");
+}
+
+/// Four clients flood one crawl, and another crawl's worker hardly notices: between two of its answers there are only a few of the flood.
+#[test]
+fn a_flood_of_one_crawl_does_not_stop_another() {
+    const ROUNDS: usize = 30;
+    let (_directory, served, mut client) = crawl("1s");
+    client.ask("PUT", "/v1/crawls/other", r#"{"politeness":{"host_delay":"1ms","robots":false}}"#);
+    let (is_over, flooded) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (mut client, is_over, flooded) = (served.client(), &is_over, &flooded);
+            scope.spawn(move || {
+                for batch in 0.. {
+                    let lines = (0..200).map(|line| format!("\"http://host-{line}.example/{number}/{batch}\"\n"));
+                    assert_eq!(client.post("/v1/crawls/c/urls", &lines.collect::<String>()).status, 200);
+                    flooded.fetch_add(1, Ordering::Relaxed);
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            });
+        }
+        while flooded.load(Ordering::Relaxed) < 8 {
+            thread::yield_now();
+        }
+        let before = flooded.load(Ordering::Relaxed);
+        for round in 0..ROUNDS {
+            client.post("/v1/crawls/other/urls", &format!("\"http://a.example/{round}\""));
+            let leased = client.post("/v1/crawls/other/lease?wait=10s", "").json();
+            let done = json!({ "token": leased["leases"][0]["token"], "status": 200 });
+            assert_eq!(client.post("/v1/crawls/other/done", &done.to_string()).each("result"), ["done"]);
+        }
+        let flooded = flooded.load(Ordering::Relaxed) - before;
+        is_over.store(true, Ordering::Relaxed);
+        // Each of the three calls of a round waits for what is under way, and for its turn on the processors.
+        assert!(flooded < ROUNDS * 3 * 8, "{flooded} batches of the flood in {ROUNDS} rounds");
+    });
+}
+
+/// A machine whose clock was an hour ahead, and was set right while the server was down.
+#[test]
+fn a_clock_that_was_set_back_holds_up_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |ahead: i64| {
+        let clock = Clock::start().set_back(-ahead * 1_000_000);
+        Served::by(clock, directory.path(), ServeLimits::default(), Access::default())
+    };
+    let served = open(3_600);
+    let mut client = served.client();
+    let settings = json!({ "politeness": { "host_delay": "1s", "robots": false }, "serve": { "lease_timeout": "2s" } });
+    assert_eq!(client.ask("PUT", "/v1/crawls/c", &settings.to_string()).status, 201);
+    client.post("/v1/crawls/c/urls", "\"http://a.example/1\"\n\"http://a.example/2\"\n\"http://b.example/\"");
+    let leased = client.post("/v1/crawls/c/lease?n=2&wait=10s", "").json();
+    // One of a.example is done, b.example stays lent out.
+    let first = leased["leases"].as_array().unwrap().iter().find(|lease| lease["url"] != "http://b.example/").unwrap();
+    client.post("/v1/crawls/c/done", &json!({ "token": first["token"], "status": 200 }).to_string());
+    drop(served);
+
+    let served = open(0);
+    let mut client = served.client();
+    // The rest of its host is a second, and the lease that is out ends after two, whatever the clock said before.
+    let mut urls = Vec::new();
+    while urls.len() < 2 {
+        let answer = client.post("/v1/crawls/c/lease?n=2&wait=20s", "").json();
+        let again = answer["leases"].as_array().unwrap();
+        assert!(!again.is_empty(), "{answer}");
+        urls.extend(again.iter().map(|lease| lease["url"].as_str().unwrap().to_owned()));
+    }
+    urls.sort_unstable();
+    let a =
+        if leased["leases"][0]["url"] == "http://a.example/1" { "http://a.example/2" } else { "http://a.example/1" };
+    assert_eq!(urls, [a, "http://b.example/"]);
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::served::{Served, crawl};
 
 /// The tokens and URLs of an answer to `lease`.
@@ -216,6 +217,45 @@ fn a_job_that_was_there_is_taken_up_or_left_alone() {
     assert_eq!(client.post("/v1/crawls/c/urls", "\"http://a.example/\"").each("verdict"), ["seen"]);
 }
 
+/// What waits, what is lent, what is done and what was never found; with an identity and in a queue, too.
+#[test]
+fn explanations_know_what_became_of_a_url() {
+    let (_directory, _served, mut client) = crawl("1h");
+    let request = json!({ "url": "http://a.example/", "identity": "i", "queue": "q" });
+    client.post(
+        "/v1/crawls/c/urls",
+        &format!("{request}\n\"http://a.example/1\"\n\"http://a.example/2\"\n\"http://a.example/3\""),
+    );
+    let verdict = |client: &mut Client, url: &str| {
+        client.get(&format!("/v1/crawls/c/explain?url={url}"))["verdict"].as_str().unwrap().to_owned()
+    };
+    let explained = client.get("/v1/crawls/c/explain?url=http://a.example/2");
+    assert_eq!(explained["verdict"], "waiting");
+    assert!(explained["reason"].as_str().unwrap().contains('1'), "{explained}");
+    assert_eq!(verdict(&mut client, "http://a.example/none"), "not_found");
+    assert_eq!(verdict(&mut client, "http://a.example/&identity=i&queue=q"), "waiting");
+    assert_eq!(verdict(&mut client, "http://a.example/&identity=j"), "not_found");
+    let leased = client.post("/v1/crawls/c/lease?n=100", "").json();
+    let first = leased["leases"].as_array().unwrap().iter().find(|lease| lease["url"] == "http://a.example/1").unwrap();
+    client.post("/v1/crawls/c/done", &json!({ "token": first["token"], "status": 200 }).to_string());
+    // A worker has its page; the server has no record of it.
+    assert_eq!(verdict(&mut client, "http://a.example/1"), "no_record");
+    assert_eq!(verdict(&mut client, "http://a.example/3"), "waiting");
+}
+
+#[test]
+fn the_page_shows_all_crawls() {
+    let (_directory, _served, mut client) = crawl("1s");
+    client.ask("PUT", "/v1/crawls/paused-one", "");
+    client.post("/v1/crawls/paused-one/pause", "");
+    client.post("/v1/crawls/c/urls", "\"http://a.example/1\"\n\"http://a.example/2\"");
+    let page = client.ask("GET", "/", "");
+    assert!(page.head.contains("content-security-policy: default-src 'none'"), "{page:?}");
+    assert!(page.body.contains("<td>c</td><td>lending</td><td>2</td><td>0</td><td>0</td><td>1</td>"), "{page:?}");
+    assert!(page.body.contains("<td>paused-one</td><td>paused</td>"), "{page:?}");
+    assert_eq!(client.ask("POST", "/", "").status, 405);
+}
+
 #[test]
 fn questions_and_drops() {
     let (_directory, _served, mut client) = crawl("1s");
@@ -228,7 +268,6 @@ fn questions_and_drops() {
         (&json!("http://a.example"), &json!(5))
     );
     assert_eq!(client.get("/v1/crawls/c/queues?find=b3")["all"], 1);
-    assert_eq!(client.get("/v1/crawls/c/explain?url=http://a.example/1")["verdict"], "seen");
     assert_eq!(
         client.post("/v1/crawls/c/drop", r#"{"host":"a.example"}"#).json(),
         json!({ "dropped": ["host a.example"] })
@@ -251,7 +290,7 @@ fn questions_and_drops() {
 fn wrong_requests_say_what_is_wrong() {
     let (_directory, _served, mut client) = crawl("1s");
     for (method, path, body, status, word) in [
-        ("GET", "/", "", 404, "/openapi.json"),
+        ("GET", "/nothing", "", 404, "/openapi.json"),
         ("GET", "/v1/crawls/none/statistics", "", 404, "PUT it first"),
         ("PUT", "/v1/crawls/.x", "", 400, "letters"),
         ("PUT", "/v1/crawls/x", "{", 400, "no JSON"),

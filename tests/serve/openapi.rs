@@ -134,7 +134,7 @@ fn answers_have_the_fields_that_are_described_and_no_others() {
     for path in ["", "/statistics", "/queues", "/explain?url=http://a.example/", "/explain"] {
         ask("GET", &format!("/v1/crawls/c{path}"), "");
     }
-    for path in ["/healthz", "/metrics", "/openapi.json", "/v1/crawls"] {
+    for path in ["/", "/healthz", "/metrics", "/openapi.json", "/v1/crawls"] {
         ask("GET", path, "");
     }
     for path in ["pause", "resume"] {

@@ -38,20 +38,27 @@ pub(super) struct Problem {
     status: StatusCode,
     detail: String,
     retry_after: bool,
+    /// A browser has asked, which asks its user for the token.
+    is_of_browser: bool,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: false }
+        Self { status, detail: detail.into(), retry_after: false, is_of_browser: false }
     }
 
     /// It may be tried again in a second.
     pub(super) fn busy(detail: String) -> Self {
-        Self { status: StatusCode::SERVICE_UNAVAILABLE, detail, retry_after: true }
+        Self { retry_after: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
+    }
+
+    /// Why a browser is not let in.
+    pub(super) fn to_browser(reason: Unadmitted) -> Self {
+        Self { is_of_browser: true, ..Self::from(reason) }
     }
 
     pub(super) fn answer(&self) -> HttpAnswer {
-        let Self { status, detail, retry_after } = self;
+        let Self { status, detail, retry_after, is_of_browser } = self;
         let title = status.canonical_reason().unwrap_or("problem");
         let body = json!({ "title": title, "status": status.as_u16(), "detail": detail });
         let mut answer = answer(*status, PROBLEM, body.to_string());
@@ -59,7 +66,10 @@ impl Problem {
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if *status == StatusCode::UNAUTHORIZED {
-            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            answer.headers_mut().insert(
+                WWW_AUTHENTICATE,
+                HeaderValue::from_static(if *is_of_browser { "Basic realm=\"crawler\"" } else { "Bearer" }),
+            );
         }
         answer
     }

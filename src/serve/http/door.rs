@@ -6,9 +6,10 @@
 use std::io;
 use std::net::IpAddr;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 
 use crate::serve::access::SecretToken;
 
@@ -38,22 +39,43 @@ impl TokenDoor {
 
     /// Lets a request in, or says why not.
     pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unadmitted> {
+        self.judge(uri, headers, headers.contains_key(ORIGIN) || headers.contains_key(FETCH_SITE))
+    }
+
+    /// As [`admit`](Self::admit), for the page that people look at: their browser may ask for it, and no other page.
+    pub(super) fn admit_browser(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unadmitted> {
+        let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+        let is_other_page = site.is_some_and(|site| ![&b"none"[..], b"same-origin"].contains(&site));
+        self.judge(uri, headers, headers.contains_key(ORIGIN) || is_other_page)
+    }
+
+    fn judge(&self, uri: &Uri, headers: &HeaderMap, is_of_page: bool) -> Result<(), Unadmitted> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let Some(token) = &self.token else {
             let host = uri.authority().map(Authority::as_str).or_else(|| text(HOST)).unwrap_or_default();
-            if headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site") {
+            if is_of_page {
                 return Err(Unadmitted::Page);
             }
             return if is_this_machine(host) { Ok(()) } else { Err(Unadmitted::OtherName) };
         };
-        let given = text(AUTHORIZATION).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        let is_it = text(AUTHORIZATION).and_then(|value| value.split_once(' ')).is_some_and(|(scheme, given)| {
+            let given = given.trim();
+            if scheme.eq_ignore_ascii_case("bearer") {
+                return token.is(given.as_bytes());
+            }
+            // As browsers ask people: any name, and the token as the password.
+            let decoded = BASE64_STANDARD.decode(given).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
+            decoded.is_some_and(|pair| {
+                let password = pair.iter().position(|byte| *byte == b':').map(|colon| &pair[colon + 1..]);
+                password.is_some_and(|password| token.is(password))
+            })
         });
-        let is_it = given.is_some_and(|given| token.is(given.as_bytes()));
         if is_it { Ok(()) } else { Err(Unadmitted::Stranger) }
     }
 }
+
+/// Where a browser says that a request comes from.
+const FETCH_SITE: &str = "sec-fetch-site";
 
 /// Whether a name in a request is this machine's own.
 fn is_this_machine(host: &str) -> bool {
@@ -88,6 +110,17 @@ mod tests {
         }
         assert_eq!(asked(&door, "localhost", &[("origin", "http://localhost")]), Err(Unadmitted::Page));
         assert_eq!(asked(&door, "localhost", &[("sec-fetch-site", "none")]), Err(Unadmitted::Page));
+        // What people look at, in their browser; no other page may show it.
+        let looked = |host: &'static str, site: &'static str| {
+            let headers = [(HOST, host), (http::HeaderName::from_static(FETCH_SITE), site)];
+            let headers = headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
+            door.admit_browser(&Uri::from_static("/"), &headers)
+        };
+        assert_eq!(looked("localhost:7071", "none"), Ok(()));
+        assert_eq!(looked("localhost:7071", "same-origin"), Ok(()));
+        assert_eq!(looked("localhost:7071", "same-site"), Err(Unadmitted::Page));
+        assert_eq!(looked("localhost:7071", "cross-site"), Err(Unadmitted::Page));
+        assert_eq!(looked("evil.example", "none"), Err(Unadmitted::OtherName));
     }
 
     #[test]
@@ -96,7 +129,8 @@ mod tests {
         let with = |value| asked(&door, "frontier.example", &[("authorization", value)]);
         assert_eq!(with("Bearer secret"), Ok(()));
         assert_eq!(with("bearer  secret"), Ok(()));
-        for value in ["Bearer secre", "Bearer secrets", "Basic secret", "secret", "Bearer"] {
+        assert_eq!(with("Basic YW5uOnNlY3JldA=="), Ok(()), "ann:secret");
+        for value in ["Bearer secre", "Bearer secrets", "Basic secret", "Basic YW5uOnNlY3Jl", "secret", "Bearer"] {
             assert_eq!(with(value), Err(Unadmitted::Stranger), "{value}");
         }
         assert_eq!(asked(&door, "localhost", &[]), Err(Unadmitted::Stranger));

@@ -8,6 +8,7 @@
 //! | `answers` | writes what they get |
 //! | `routes` | which path is which call |
 //! | `metrics` | the server in numbers, for Prometheus |
+//! | `page` | the live page, for people |
 //!
 //! # Bounds
 //!
@@ -20,6 +21,7 @@ mod body;
 mod door;
 mod given;
 mod metrics;
+mod page;
 mod routes;
 
 use std::convert::Infallible;

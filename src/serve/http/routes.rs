@@ -13,7 +13,7 @@ use super::answers::{self, HttpAnswer, JSON, LINES, Problem, answer, json_answer
 use super::body::{BodyMemory, lines};
 use super::door::TokenDoor;
 use super::given::{Judged, done_line, parameter, token_line, url_line};
-use super::metrics;
+use super::{metrics, page};
 use crate::frontier::LeaseToken;
 use crate::gate::DropRule;
 use crate::serve::core::{
@@ -21,7 +21,8 @@ use crate::serve::core::{
 };
 
 /// All paths, with `{name}` for a crawl's name.
-pub const ROUTES: [(&str, &str); 18] = [
+pub const ROUTES: [(&str, &str); 19] = [
+    ("GET", "/"),
     ("GET", "/healthz"),
     ("GET", "/metrics"),
     ("GET", "/openapi.json"),
@@ -77,11 +78,16 @@ impl Routes {
             // Probes have no token.
             return Ok(answer(StatusCode::OK, TEXT, "ok\n"));
         }
+        if path == "/" && head.method == Method::GET {
+            self.door.admit_browser(&head.uri, &head.headers).map_err(Problem::to_browser)?;
+            return Ok(page::page(&self.crawls).await);
+        }
         self.door.admit(&head.uri, &head.headers)?;
         let mut segments = path.strip_prefix('/').unwrap_or_default().split('/');
         let segments = [(); 4].map(|()| segments.next()).into_iter().chain([segments.next()]);
         let segments: Vec<&str> = segments.flatten().collect();
         let (name, what) = match segments[..] {
+            [""] => (None, ""),
             ["metrics"] => (None, "metrics"),
             ["openapi.json"] => (None, "openapi.json"),
             ["v1", "crawls"] => (None, "crawls"),
