@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -168,4 +168,12 @@ pub struct CrawlCounts {
     pub late: AtomicU64,
     /// Calls that wait for a lease now.
     pub waiting: AtomicUsize,
+}
+
+impl CrawlCounts {
+    /// What a restart without a checkpoint would have to replay, in URLs.
+    pub(super) fn records(&self) -> u64 {
+        let all = [&self.admitted, &self.leased, &self.done, &self.retries];
+        all.into_iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
 }

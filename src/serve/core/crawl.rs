@@ -1,7 +1,7 @@
 //! The handle of a crawl: many tasks call it at once, and its thread answers.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
+use tokio::task::spawn_blocking;
 
 use super::command::{Call, CallError, CrawlCommand, CrawlCounts, CrawlShared, LeaseCall, LentBatch};
 use super::ends::{self, EndAnswer, LeaseEnd};
@@ -16,11 +17,13 @@ use super::owner::CrawlOwner;
 use super::rules::{CrawlRules, ServeLimits};
 use crate::address::HostKey;
 use crate::frontier::{
-    Explanation, Frontier, FrontierError, FrontierStatistics, Href, LeaseToken, QueueStatistics, Timestamp,
+    Explanation, Frontier, FrontierError, FrontierOptions, FrontierStatistics, Href, LeaseToken, QueueStatistics,
+    Timestamp,
 };
 use crate::gate::{DropRule, Found, Gate, Refusal};
-use crate::job::JobJournal;
+use crate::job::{self, Job, JobJournal, RequestName};
 use crate::lending::Clock;
+use crate::seen::Sighting;
 
 /// A crawl that is served. Closed when it is dropped.
 #[derive(Debug)]
@@ -32,6 +35,9 @@ pub struct ServedCrawl {
     most_polls: usize,
     is_paused: AtomicBool,
     lease_timeout: Duration,
+    /// Where the crawl is kept, and its rules: to read its journal.
+    files: Arc<(PathBuf, FrontierOptions)>,
+    explaining: Semaphore,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -81,11 +87,12 @@ impl ServedCrawl {
         let (to, commands) = mpsc::channel();
         let shared = Arc::new(CrawlShared { clock, counts: CrawlCounts::default(), gate: RwLock::default() });
         let lease_timeout = rules.frontier.lease_timeout.unwrap_or_default();
+        let files = Arc::new((directory.to_owned(), rules.frontier.clone()));
         let thread = CrawlOwner::start(
             directory,
             rules,
             is_paused,
-            limits.checkpoint,
+            (limits.checkpoint, limits.checkpoint_records),
             Arc::clone(&shared),
             (to.clone(), commands),
         )?;
@@ -97,6 +104,8 @@ impl ServedCrawl {
             most_polls: limits.long_polls,
             is_paused: AtomicBool::new(is_paused),
             lease_timeout,
+            files,
+            explaining: Semaphore::new(1),
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -192,6 +201,9 @@ impl ServedCrawl {
 
     /// Why a URL was not lent yet; `None` if the text is no URL, or the identity or queue is none.
     ///
+    /// Of a URL that is new the frontier knows all. Of any other one the journal is asked, which is read whole: a second or two for a
+    /// million URLs, outside the crawl's thread, and for one call at a time.
+    ///
     /// # Errors
     /// If the storage fails.
     pub async fn explain(
@@ -200,7 +212,7 @@ impl ServedCrawl {
         identity: Option<String>,
         queue: Option<String>,
     ) -> Result<Option<Explanation>, CallError> {
-        self.call(move |frontier, now| {
+        let known = self.call(move |frontier, now| {
             let mut href = Href::from(&url);
             if let Some(identity) = &identity {
                 let Ok(with) = href.identity(identity) else { return Ok(None) };
@@ -211,12 +223,31 @@ impl ServedCrawl {
                 href = with;
             }
             match frontier.explain_request(href, now) {
-                Ok(explanation) => Ok(Some(explanation)),
+                Ok(explanation) => {
+                    let url = frontier.gate().canonicalizer().canonicalize(&url).ok();
+                    Ok(url.map(|url| (explanation, url)))
+                }
                 Err(FrontierError::Address(_)) => Ok(None),
                 Err(error) => Err(error.into()),
             }
-        })
-        .await
+        });
+        let Some((known, url)) = known.await? else { return Ok(None) };
+        if known.sighting == Sighting::New {
+            return Ok(Some(known));
+        }
+        let name = match &known.identity {
+            Some(identity) => RequestName::Identity(url, identity.clone()),
+            None => RequestName::Url(url),
+        };
+        let _place = self.explaining.acquire().await.map_err(|_| CallError::Closed)?;
+        let (files, now) = (Arc::clone(&self.files), self.now());
+        let explained = spawn_blocking(move || {
+            let (directory, options) = &*files;
+            let job = Job::open_for_reading(directory).map_err(|error| CallError::storage(&error))?;
+            let explained = job::explain(&job, options, [name], now).map_err(|error| CallError::storage(&error))?;
+            Ok(explained.explanations.into_iter().next())
+        });
+        explained.await.map_err(|_| CallError::Closed)?.map(|explained| Some(explained.unwrap_or(known)))
     }
 
     /// The crawl in numbers.

@@ -15,7 +15,8 @@
 //!
 //! # Checkpoints
 //!
-//! Another thread writes them, piece by piece: it locks the frontier for a piece at a time, as this thread does for a turn.
+//! Another thread writes them, piece by piece: it locks the frontier for a piece at a time, as this thread does for a turn. One is begun
+//! once a minute, and whenever a restart would have to replay too much.
 
 use std::error::Error;
 use std::io;
@@ -75,7 +76,7 @@ impl CrawlOwner {
         directory: &Path,
         rules: CrawlRules,
         is_paused: bool,
-        checkpoint: Duration,
+        (interval, records): (Duration, u64),
         shared: Arc<CrawlShared>,
         (to_self, commands): (Sender<CrawlCommand>, Receiver<CrawlCommand>),
     ) -> io::Result<JoinHandle<()>> {
@@ -84,7 +85,7 @@ impl CrawlOwner {
         thread::Builder::new().name("crawl".to_owned()).spawn(move || {
             let state = open(&directory, &rules, clock, &shared);
             let waiters = Waiters::new(to_self);
-            let checkpoints = Checkpoints::new(checkpoint);
+            let checkpoints = Checkpoints::new(interval, records);
             let mut owner = Self { directory, rules, clock, shared, commands, waiters, state, is_paused, checkpoints };
             while let Some(keeps) = owner.next() {
                 if let Some(keeps) = keeps {
@@ -221,10 +222,11 @@ impl CrawlOwner {
     }
 
     fn write_checkpoint(&mut self) {
+        let records = self.shared.counts.records();
         if let Ok(frontier) = &self.state
-            && self.checkpoints.is_due()
+            && self.checkpoints.is_due(records)
         {
-            self.checkpoints.begin(frontier, self.clock);
+            self.checkpoints.begin(frontier, self.clock, records);
         }
     }
 
@@ -300,6 +302,12 @@ impl CheckpointOwner for Pieces<'_> {
 /// When checkpoints are written, and the thread that writes one.
 struct Checkpoints {
     interval: Duration,
+    /// The fewest URLs that are queued, lent or done before one is due before its time.
+    records: u64,
+    /// The same, for a crawl as large as this one was at the last checkpoint.
+    bound: u64,
+    /// URLs that were queued, lent or done when the last one was begun.
+    at: u64,
     last: Instant,
     /// How long the last one took.
     took: Duration,
@@ -309,8 +317,9 @@ struct Checkpoints {
 }
 
 impl Checkpoints {
-    fn new(interval: Duration) -> Self {
-        Self { interval, last: Instant::now(), took: Duration::ZERO, changed: false, writing: None }
+    fn new(interval: Duration, records: u64) -> Self {
+        let (last, took) = (Instant::now(), Duration::ZERO);
+        Self { interval, records, bound: records, at: 0, last, took, changed: false, writing: None }
     }
 
     /// The time until the next one.
@@ -321,16 +330,19 @@ impl Checkpoints {
         self.interval.max(self.took * SHARE).saturating_sub(self.last.elapsed()).max(TOGETHER)
     }
 
-    fn is_due(&mut self) -> bool {
+    /// `records` are the URLs that were queued, lent or done so far.
+    fn is_due(&mut self, records: u64) -> bool {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish();
         }
-        self.changed && self.writing.is_none() && self.interval.max(self.took * SHARE) <= self.last.elapsed()
+        let is_time = self.interval.max(self.took * SHARE) <= self.last.elapsed();
+        self.changed && self.writing.is_none() && (is_time || records - self.at >= self.bound)
     }
 
-    fn begin(&mut self, frontier: &SharedFrontier, clock: Clock) {
-        (self.last, self.changed) = (Instant::now(), false);
+    fn begin(&mut self, frontier: &SharedFrontier, clock: Clock, records: u64) {
+        (self.last, self.changed, self.at) = (Instant::now(), false, records);
         let frontier = Arc::clone(frontier);
+        self.bound = self.records.max(lock(&frontier).statistics().queued / 4);
         let write = move || {
             let began = Instant::now();
             // If it fails, the last one still serves, and the journal has the rest.

@@ -178,6 +178,9 @@ pub struct ServeLimits {
     pub idle: Duration,
     /// The time between two checkpoints of a crawl; longer if they would take more than a thirty-third of it.
     pub checkpoint: Duration,
+    /// What a restart has to replay at most: a checkpoint is begun as soon as so many URLs were queued, lent or done since the last one, and a
+    /// quarter of those that waited then.
+    pub checkpoint_records: u64,
 }
 
 impl Default for ServeLimits {
@@ -195,6 +198,7 @@ impl Default for ServeLimits {
             patience: Duration::from_secs(30),
             idle: Duration::from_secs(120),
             checkpoint: Duration::from_secs(60),
+            checkpoint_records: 1_000_000,
         }
     }
 }
