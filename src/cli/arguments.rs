@@ -158,7 +158,7 @@ const NAME: &str = "crawler";
 
 /// Hides the commands and headings that the short help leaves out, so that it fits on a screen.
 fn without_rare(command: Command) -> Command {
-    const RARE: [&str; 7] = ["canonicalize", "completions", "man", "merge", "schema", "simulate", "unmet"];
+    const RARE: [&str; 8] = ["canonicalize", "completions", "identity", "man", "merge", "schema", "simulate", "unmet"];
     command.mut_args(|arg| arg.help_heading(None::<&str>)).mut_subcommands(|command| {
         let is_rare = RARE.contains(&command.get_name());
         command.hide(is_rare)

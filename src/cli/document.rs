@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use clap::Args;
 use serde_json::json;
 
 use super::command_error::{CommandError, Exit};
@@ -13,8 +14,8 @@ use super::output::{Safe, print, warn};
 use super::settings::AllSettings;
 use crate::address::{BaseUrl, Canonicalizer};
 use crate::crawl::{
-    FetchOptions, Fetcher, FieldRule, FieldSet, FieldValue, SitemapEntry, SitemapFormat, SitemapLimits, SitemapPlace,
-    is_html, parse, read_sitemap,
+    FetchOptions, Fetcher, FieldPart, FieldRule, FieldSet, FieldValue, SitemapEntry, SitemapFormat, SitemapLimits,
+    SitemapPlace, is_html, parse, read_sitemap,
 };
 use crate::frontier::Failure;
 
@@ -23,6 +24,35 @@ const PRIVATE: &str = "addresses that are not public are asked only with --allow
 
 /// Redirects that are followed.
 const REDIRECTS: usize = 10;
+
+/// What to take from a page, instead of the fields in the settings.
+#[derive(Debug, Args)]
+pub(super) struct Selection {
+    /// Print what this selects instead, a value a line.
+    #[arg(long, value_name = "CSS")]
+    select: Option<String>,
+    /// Take this attribute of each element, and not its text.
+    #[arg(long, value_name = "NAME", requires = "select", conflicts_with = "html")]
+    attr: Option<String>,
+    /// Take the HTML of each element, and not its text.
+    #[arg(long, requires = "select")]
+    html: bool,
+    /// Take from that only what this matches, or its first group.
+    #[arg(long, value_name = "REGEX", requires = "select")]
+    regex: Option<String>,
+}
+
+impl Selection {
+    /// The rule that it stands for, if a selector is given.
+    pub(super) fn rule(&self) -> Option<FieldRule> {
+        let part = match &self.attr {
+            Some(name) => FieldPart::Attribute(name.clone()),
+            None if self.html => FieldPart::Html,
+            None => FieldPart::Text,
+        };
+        self.select.clone().map(|select| FieldRule { select, part, many: true, regex: self.regex.clone() })
+    }
+}
 
 /// A document as it was fetched or read.
 pub(super) struct Document {

@@ -22,7 +22,7 @@ use crate::report::SchemaOf;
 const BUFFER: usize = 1 << 18;
 
 /// The columns of a table of pages: paths of keys in page records. Columns for the extracted fields follow.
-pub(super) const PAGE_COLUMNS: [&str; 44] = [
+pub(super) const PAGE_COLUMNS: [&str; 45] = [
     "url",
     "key",
     "status",
@@ -47,6 +47,7 @@ pub(super) const PAGE_COLUMNS: [&str; 44] = [
     "canonical",
     "noindex",
     "preferences",
+    "signed",
     "challenge",
     "links.found",
     "links.admitted",
@@ -271,6 +272,7 @@ mod tests {
             payload_digest: Some(String::new()),
             revisit_of: Some(RevisitOf::default()),
             preferences: Some(String::new()),
+            signed: true,
             challenge: true,
             links: LinkCounts { userinfo: 1, sent: 1, ..LinkCounts::default() },
             cluster: Some(ClusterPlace::default()),

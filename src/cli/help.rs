@@ -22,7 +22,7 @@ pub(super) struct HelpGroup {
 }
 
 /// All groups, in the order of the help.
-pub(super) const GROUPS: [HelpGroup; 14] = [
+pub(super) const GROUPS: [HelpGroup; 15] = [
     HelpGroup {
         name: "crawl",
         title: "Seeds and limits",
@@ -67,6 +67,12 @@ pub(super) const GROUPS: [HelpGroup; 14] = [
             "fetch.types",
             "fetch.user_agent",
         ],
+    },
+    HelpGroup {
+        name: "signing",
+        title: "Signatures",
+        about: "Who signs the requests, for sites that want to know who asks",
+        keys: &["identity"],
     },
     HelpGroup {
         name: "network",

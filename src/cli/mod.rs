@@ -22,6 +22,7 @@ mod explain;
 mod export;
 mod field;
 mod help;
+mod identity;
 mod job_file;
 mod layers;
 mod line_block;
@@ -108,6 +109,7 @@ fn run(line: &CommandLine) -> Result<Exit, CommandError> {
             document::extract(&settings(line)?.settings, from, selection.rule().as_ref())?;
         }
         Request::Help { of } => help::help(arguments::command(), of)?,
+        Request::Identity(request) => identity::identity(&settings(line)?.settings, request)?,
         Request::Man { of, output } => arguments::man(of.as_deref(), output.as_deref())?,
         Request::Merge(request) => merge::merge(&settings(line)?, request)?,
         Request::Numbers { like } => stats::explain_numbers(like)?,

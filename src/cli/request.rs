@@ -9,9 +9,11 @@ use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
 
+use super::document::Selection;
+use super::identity::IdentityRequest;
 use super::record_file::RecordFormat;
 use super::value::{count, rate, size};
-use crate::crawl::{FieldPart, FieldRule, Secret};
+use crate::crawl::Secret;
 use crate::report::{ReportPart, SchemaOf};
 
 /// The user's request.
@@ -136,6 +138,9 @@ pub(super) enum Request {
         #[arg(value_name = "NAME")]
         of: Vec<String>,
     },
+    /// Make and show the keys that sign requests, and check their directory.
+    #[command(subcommand)]
+    Identity(IdentityRequest),
     /// Print the manual page of all, or of a command: crawler man | man -l -.
     Man {
         /// The command: stats, explain, seen.
@@ -328,35 +333,6 @@ pub(super) struct SimulateRequest {
     /// Print the judgment as JSON.
     #[arg(long)]
     pub(super) json: bool,
-}
-
-/// What to take from a page, instead of the fields in the settings.
-#[derive(Debug, Args)]
-pub(super) struct Selection {
-    /// Print what this selects instead, a value a line.
-    #[arg(long, value_name = "CSS")]
-    select: Option<String>,
-    /// Take this attribute of each element, and not its text.
-    #[arg(long, value_name = "NAME", requires = "select", conflicts_with = "html")]
-    attr: Option<String>,
-    /// Take the HTML of each element, and not its text.
-    #[arg(long, requires = "select")]
-    html: bool,
-    /// Take from that only what this matches, or its first group.
-    #[arg(long, value_name = "REGEX", requires = "select")]
-    regex: Option<String>,
-}
-
-impl Selection {
-    /// The rule that it stands for, if a selector is given.
-    pub(super) fn rule(&self) -> Option<FieldRule> {
-        let part = match &self.attr {
-            Some(name) => FieldPart::Attribute(name.clone()),
-            None if self.html => FieldPart::Html,
-            None => FieldPart::Text,
-        };
-        self.select.clone().map(|select| FieldRule { select, part, many: true, regex: self.regex.clone() })
-    }
 }
 
 /// How a report is printed.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::toml_file::{GivenKind, quote};
 use crate::address::FingerprintKey;
-use crate::crawl::{Network, ProxyChoice, Secret, SignIn};
+use crate::crawl::{IdentityKey, Network, ProxyChoice, Secret, SignIn};
 use crate::frontier::{Hours, QueueOrder};
 
 /// One type of value.
@@ -92,6 +92,8 @@ values! {
         |text| COUNT.parse(text)?.try_into().ok(), |count| grouped(*count as u64);
     Secret: "env:VARIABLE or file:PATH", TEXT, |text| text.parse().ok(), |secret| quote(&secret.to_string()),
         secret |secret, directory| if let Secret::File(path) = secret { path.place(directory) };
+    IdentityKey: "a path, or env:VARIABLE", TEXT, |text| text.parse().ok(), |key| quote(&key.to_string()),
+        secret |key, directory| if let Secret::File(path) = &mut key.0 { path.place(directory) };
     // A text that was meant as a file name may be the secret itself.
     SignIn: "basic, bearer or header NAME, followed by env:VARIABLE or file:PATH; or none", TEXT,
         |text| text.parse().ok(), |sign_in| quote(&sign_in.to_string()),

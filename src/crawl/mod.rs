@@ -103,10 +103,13 @@ pub use http::Reqwest;
 #[cfg(feature = "cluster")]
 pub(crate) use http::tls_for_servers;
 pub use http::{
-    AccessError, AccessRules, Client, ClientBody, ClientChoice, ClientFuture, ClientRequest, ClientResponse,
-    ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, Network, NetworkError,
-    ProxyAddress, ProxyChoice, Response, Secret, SignIn, Truncated,
+    AccessError, AccessRules, AgentIdentity, Client, ClientBody, ClientChoice, ClientFuture, ClientRequest,
+    ClientResponse, ConnectionTimes, Exchange, FetchError, Fetcher, FetcherError, GroupAccess, HostAccess, IdentityKey,
+    IdentityOptions, Jwk, JwkSet, Network, NetworkError, ProxyAddress, ProxyChoice, Response, Secret, SignIn,
+    SignatureHeaders, SigningError, Truncated,
 };
+#[cfg(feature = "cli")]
+pub(crate) use http::{DIRECTORY_PATH, DIRECTORY_TYPE, write_keys};
 pub use latencies::{Latencies, Percentiles};
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
@@ -114,8 +117,8 @@ pub(crate) use media_types::MediaTypes;
 pub(crate) use numbers::Carried;
 pub use numbers::{
     AnswerCounts, Breakdown, Cost, DuplicateCounts, Example, FailedPage, FailedPages, HostAnswers, Moment, NameCounts,
-    PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts, RefusingHost, SeedCounts, SitemapCounts, SourceCounts,
-    StatusClasses, Tally, Timeline, Traffic, UrlCounts, Violation, WaitTimes,
+    PolitenessCounts, PolitenessWatch, Progress, RecrawlCounts, RefusingHost, SeedCounts, SignedCounts, SitemapCounts,
+    SourceCounts, StatusClasses, Tally, Timeline, Traffic, UrlCounts, Violation, WaitTimes,
 };
 pub use observer::{Observer, Underway, look};
 pub use options::{CrawlOptions, FetchOptions, JobOptions, ParseOptions, RecrawlOptions, SitemapOptions};

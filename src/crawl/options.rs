@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fields::FieldRule;
-use super::http::{AccessRules, ClientChoice, Network, ProxyChoice, Secret};
+use super::http::{AccessRules, ClientChoice, IdentityOptions, Network, ProxyChoice, Secret};
 use super::sitemap::SitemapLimits;
 use crate::frontier::{FrontierOptions, Purpose};
 use crate::job::OpenOptions;
@@ -136,7 +136,10 @@ pub struct FetchOptions {
     /// What the pages are fetched for, as in [`Politeness::purpose`](crate::frontier::Politeness::purpose). A page whose headers deny it is
     /// refused like one of an unwanted type: its body is not read.
     pub purpose: Option<Purpose>,
-    /// The person or company that runs the crawl. A mail address is sent as `From`, a URL inside the User-Agent.
+    /// Who signs the requests.
+    pub identity: IdentityOptions,
+    /// The person or company that runs the crawl. A mail address is sent as `From` (RFC 9110 section 10.1.2), a URL inside the User-Agent
+    /// (section 10.1.5). If `None`, an identity's site is in the User-Agent.
     pub contact: Option<String>,
     /// Headers that are sent in addition to the client's own or in their place, each as `Name: value`. A header without a value is not
     /// sent. They are kept in the job, so they are no place for secrets.
@@ -210,6 +213,7 @@ impl Default for FetchOptions {
             user_agent: concat!("crawler/", env!("CARGO_PKG_VERSION")).to_owned(),
             purpose: None,
             agent: "crawler".to_owned(),
+            identity: IdentityOptions::default(),
             contact: None,
             headers: Vec::new(),
             access: AccessRules::default(),

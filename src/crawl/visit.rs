@@ -139,6 +139,7 @@ impl Visit {
             timings: Timings { first_byte_us: micros(response.first_byte), total_us: micros(response.total) },
             noindex: response.robots.noindex,
             preferences: written(lease.preferences().and(response.preferences)),
+            signed: response.signed,
             challenge: response.challenge,
             error: error.map(str::to_owned),
             message: words.map(|words| message(words)),

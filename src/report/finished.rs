@@ -51,6 +51,7 @@ impl Report {
             sitemaps: tally.sitemaps,
             duplicates: DuplicateFigures::of(tally.duplicates, gate.contents()),
             preferences: tally.preferences.iter().map(|(said, pages)| (said.clone(), *pages)).collect(),
+            signed: Some(tally.signed.clone()).filter(|signed| signed.requests > 0),
             recrawl: RecrawlFigures::of(finished),
             hosts: HostFigures {
                 known: frontier.hosts,

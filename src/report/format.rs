@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::hosts::{HostFigures, TOP};
 use crate::crawl::{
     AnswerCounts, Breakdown, CheckpointCosts, ConnectionTimes, Cost, Counter, DuplicateCounts, FailedPage,
-    FinishReason, NameCounts, OutputEnd, PolitenessCounts, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts,
-    Tally, Timeline, Traffic, UrlCounts, WaitTimes, counters, greatest, is_zero,
+    FinishReason, NameCounts, OutputEnd, PolitenessCounts, RecrawlCounts, SeedCounts, SignedCounts, SitemapCounts,
+    SourceCounts, Tally, Timeline, Traffic, UrlCounts, WaitTimes, counters, greatest, is_zero,
 };
 use crate::seen::{SeenSet, SeenStatistics};
 
@@ -73,6 +73,10 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub preferences: BTreeMap<String, u64>,
+    /// Signed requests. Left out if no request was signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
+    pub signed: Option<SignedCounts>,
     /// How pages have changed since their last visit. Left out if none was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recrawl: Option<RecrawlFigures>,

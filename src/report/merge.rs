@@ -51,6 +51,7 @@ impl Report {
         self.sitemaps.merge_with(&other.sitemaps);
         self.duplicates.merge_with(&other.duplicates);
         self.preferences.merge_with(&other.preferences);
+        self.signed.merge_with(&other.signed);
         self.recrawl.merge_with(&other.recrawl);
         self.hosts.merge_with(&other.hosts);
         self.politeness.merge_with(&other.politeness);

@@ -42,6 +42,9 @@ const DOORS: &[(&str, &[&str])] = &[
         "aws_lc_rs",
         &[
             "src/crawl/http/certificates.rs",
+            // Signatures, and the keys that make them.
+            "src/crawl/http/identity.rs",
+            "src/crawl/http/identity_keys.rs",
             "src/crawl/records/bodies.rs",
             "src/serve/access/token.rs",
             "src/cli/dashboard/door.rs",
@@ -52,6 +55,9 @@ const DOORS: &[(&str, &[&str])] = &[
         "base64",
         &[
             "src/crawl/http/access.rs",
+            // Signatures and keys.
+            "src/crawl/http/identity.rs",
+            "src/crawl/http/identity_keys.rs",
             "src/crawl/http/proxy/address.rs",
             "src/serve/http/door.rs",
             "src/cli/dashboard/door.rs",
@@ -63,7 +69,16 @@ const DOORS: &[(&str, &[&str])] = &[
     ("schemars", &["src/", "frontier/src/"]),
     ("brotli", &["src/crawl/http/codec.rs", "src/crawl/http/decoder.rs"]),
     ("chardetng", &["src/crawl/html/charset.rs"]),
-    ("clap", &["src/cli/arguments.rs", "src/cli/help.rs", "src/cli/request.rs"]),
+    (
+        "clap",
+        &[
+            "src/cli/arguments.rs",
+            "src/cli/document.rs",
+            "src/cli/help.rs",
+            "src/cli/identity.rs",
+            "src/cli/request.rs",
+        ],
+    ),
     ("clap_complete", &["src/cli/arguments.rs", "src/cli/request.rs"]),
     ("clap_mangen", &["src/cli/arguments.rs"]),
     // Pages; sitemaps, piece by piece.
@@ -191,6 +206,7 @@ const DOORS: &[(&str, &[&str])] = &[
     (
         "serde_json",
         &[
+            "src/crawl/http/identity_keys.rs",
             "src/crawl/html/json_ld.rs",
             "src/crawl/numbers/carried.rs",
             "src/crawl/records/page_record.rs",
@@ -200,6 +216,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/cluster/wire.rs",
             "src/serve/",
             "src/cli/serve.rs",
+            "src/cli/identity.rs",
             "src/cli/live/",
             "src/cli/top/",
             "src/cli/broken.rs",

@@ -97,7 +97,7 @@ pub(super) static ROWS: &[Setting] = &[
         .flags(&[switch("no-robots", &["false"]).says("Ignore robots.txt: only for hosts that are yours").rare()]),
     setting!(Choice, crawl.frontier: politeness.purpose,
         "What the pages are for: search, ai-input or train-ai; pages whose site denies it are refused; any refuses none", PURPOSES)
-    .flags(&[value("purpose", "PURPOSE").says("What the pages are for: search, ai-input or train-ai; pages whose site denies it are refused")]),
+    .flags(&[value("purpose", "PURPOSE").says("What the pages are for: search, ai-input or train-ai; pages whose site denies it are refused").rare()]),
     setting!(One, crawl.frontier: politeness.host_delay,
         "Delay between a host's response and the next request to it")
     .flags(&[value("host-delay", "TIME")]),
@@ -236,6 +236,16 @@ pub(super) static ROWS: &[Setting] = &[
         .flags(&[switch("http1-only", &["true"]).rare()]),
     setting!(Maybe, crawl: fetch.resolve_all_to, "Every name resolves to this address and port: a test web", "none")
         .flags(&[value("resolve-all-to", "ADDRESS").rare()]),
+    setting!(Maybe, "identity.key" => crawl.fetch.identity.key,
+        "File of the keys that sign requests (crawler identity new makes one), or env:VARIABLE; read anew when it changes", "none")
+    .flags(&[value("identity", "FILE").says("Sign requests with the keys of this file, or of env:VARIABLE: crawler identity new makes one").rare()]),
+    setting!(Maybe, "identity.agent" => crawl.fetch.identity.agent,
+        "Your site, where the directory of the keys is: https://bot.example; or the URL of the directory", "")
+    .flags(&[value("identity-agent", "URL").rare()]),
+    setting!(One, "identity.validity" => crawl.fetch.identity.validity,
+        "How long a signature holds, for sites whose clocks are off by up to a minute"),
+    setting!(Many, "identity.hosts" => crawl.fetch.identity.hosts,
+        "Hosts whose requests are signed: example.org, *.example.org; none given is all"),
     setting!(One, crawl: sitemaps.enabled, "Look for sitemaps: in robots.txt, else at /sitemap.xml").flags(&[switch(
         "no-sitemaps",
         &["false"],

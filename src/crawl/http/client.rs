@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Mutex;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::{Request, Response, Uri};
@@ -15,6 +15,7 @@ use super::access::HostHeaders;
 use super::cookie_jar::CookieJar;
 use super::dns::ConnectionTimes;
 use super::fetch_error::{Deadline, FetchError, LONGEST};
+use super::identity::AgentIdentity;
 use super::request::{Ask, Get, RequestPermit, not_sent, request_bytes};
 use super::tls::Connector;
 use crate::address::CanonicalUrl;
@@ -150,6 +151,7 @@ pub struct ClientRequest<'a> {
     changed: Option<&'a Validators>,
     access: &'a HostHeaders,
     cookies: Option<&'a CookieJar>,
+    identity: Option<&'a AgentIdentity>,
     permission: Option<&'a dyn RequestPermit>,
     keeps_bytes: bool,
     /// The limit on the time until the head. Only a host that has never answered has a short one.
@@ -178,6 +180,7 @@ impl<'a> ClientRequest<'a> {
         ask: &Ask<'a>,
         access: &'a HostHeaders,
         cookies: Option<&'a CookieJar>,
+        identity: Option<&'a AgentIdentity>,
         options: &'a FetchOptions,
         times: &'a Mutex<ConnectionTimes>,
     ) -> Self {
@@ -186,6 +189,7 @@ impl<'a> ClientRequest<'a> {
             changed: ask.changed,
             access,
             cookies,
+            identity,
             permission: ask.permission,
             keeps_bytes: ask.keeps_exchange,
             patience: if ask.is_first_contact { options.first_contact_timeout } else { LONGEST },
@@ -220,6 +224,12 @@ impl<'a> ClientRequest<'a> {
         let mut request = self.access.get(self.url, self.changed)?;
         if let Some(jar) = self.cookies {
             jar.add_to(request.headers_mut(), self.url);
+        }
+        if let Some(identity) = self.identity {
+            // Each time by a new signature: a try that is repeated replays nothing.
+            let authority = self.url.origin().split_once("://").map_or("", |(_, authority)| authority);
+            let headers = identity.headers(authority, SystemTime::now()).map_err(not_sent)?;
+            headers.add_to(request.headers_mut());
         }
         let mut reports = lock(&self.reports);
         reports.sent_at = None;

@@ -16,6 +16,7 @@ use super::decoder::Decoder;
 use super::dns::{ConnectionTimes, Names};
 use super::fetch_error::{Deadline, FetchError};
 use super::guard::Guard;
+use super::identity::AgentIdentity;
 use super::proxy::Proxies;
 use super::request::{Ask, Exchange, RequestHeaders, TakesBody, head_bytes};
 use super::response::{Response, Wanted, codings, transfer_codings};
@@ -53,6 +54,8 @@ pub struct Fetcher {
     accesses: Arc<Accesses>,
     /// `None` if the options ask for no cookies.
     cookies: Option<Arc<CookieJar>>,
+    /// `None` if requests are not signed.
+    identity: Option<Arc<AgentIdentity>>,
     canonicalizer: Canonicalizer,
     guard: Guard,
     wanted: Arc<Wanted>,
@@ -79,6 +82,7 @@ impl Fetcher {
         let tls = Tls::new(&options.ca_files).map_err(|reason| AccessError::of_option("ca_files", reason))?;
         let accesses = Arc::new(Accesses::new(options, headers, &tls)?);
         let cookies = CookieJar::of(options).map_err(|reason| AccessError::of_option("load_cookies", reason))?;
+        let identity = AgentIdentity::open(&options.identity).map_err(AccessError::from)?.map(Arc::new);
         let times = Arc::default();
         let names = Names::new(options, limits.lookups, &times);
         let parts = ClientParts { options, limits, multiplexes: multiplexes && !options.http1_only, tls: &tls };
@@ -90,6 +94,7 @@ impl Fetcher {
             times,
             accesses,
             cookies,
+            identity,
             // The gate bounds the length of URLs, so this need not.
             canonicalizer: Canonicalizer::new(&KeyRules::default()).with_max_bytes(usize::MAX),
             guard: Guard::new(options),
@@ -127,6 +132,7 @@ impl Fetcher {
     pub fn check(options: &FetchOptions) -> Result<(), AccessError> {
         Proxies::check(options)?;
         Wanted::new(options)?;
+        AgentIdentity::check(&options.identity)?;
         Accesses::check(options)
     }
 
@@ -180,7 +186,8 @@ impl Fetcher {
         if !is_resolved_elsewhere {
             self.names.look_up_ahead(url.host(), ask.is_first_contact).await;
         }
-        let request = ClientRequest::new(&ask, access, self.cookies.as_deref(), &self.options, &self.times);
+        let identity = self.identity.as_deref().filter(|identity| identity.is_for(url.host()));
+        let request = ClientRequest::new(&ask, access, self.cookies.as_deref(), identity, &self.options, &self.times);
         let ClientResponse { head, body, remote_addr } = head_by(client, &request).await?;
         let (total, sent_at, bytes) = (request.total(), request.sent_at(), request.take_bytes());
         let sent_at = sent_at.unwrap_or(total.from);
@@ -194,6 +201,7 @@ impl Fetcher {
         let is_private = self.cookies.is_some() || access.is_private(url);
         let mut response = Response::begun(&head, &self.options.agent, ask.changed.is_some(), sent_at)?;
         response.is_lenient = body.is_mended();
+        response.signed = identity.is_some();
         response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));
         response.exchange =
             bytes.map(|bytes| Box::new(Exchange::of(bytes, head_bytes(&head, is_private), remote_addr)));

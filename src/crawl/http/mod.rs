@@ -30,6 +30,8 @@ mod framing;
 mod guard;
 mod http1;
 mod http2;
+mod identity;
+mod identity_keys;
 mod network;
 mod proxy;
 mod request;
@@ -49,6 +51,10 @@ pub use fetch::Fetcher;
 pub use fetch_error::FetchError;
 #[cfg(feature = "cli")]
 pub(crate) use guard::DENIED;
+pub use identity::{AgentIdentity, SignatureHeaders, SigningError};
+#[cfg(feature = "cli")]
+pub(crate) use identity_keys::{DIRECTORY_PATH, DIRECTORY_TYPE, write_keys};
+pub use identity_keys::{IdentityKey, IdentityOptions, Jwk, JwkSet};
 pub use network::{Network, NetworkError};
 pub use proxy::{ProxyAddress, ProxyChoice};
 pub(crate) use request::RequestPermit;

@@ -117,7 +117,12 @@ impl RequestHeaders {
                 headers.push((header::FROM, value("fetch.contact", contact)?));
             }
             Some(contact) => agent.extend([" (+", contact, ")"]),
-            None => {}
+            // Who reads the logs finds the same site there that the signatures name.
+            None => {
+                if let Some(site) = options.identity.site() {
+                    agent.extend([" (+", &site, ")"]);
+                }
+            }
         }
         headers.push((header::USER_AGENT, value("fetch.user_agent", &agent)?));
         Ok(Self { headers })

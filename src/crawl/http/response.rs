@@ -64,6 +64,8 @@ pub struct Response {
     pub(in crate::crawl) is_lenient: bool,
     /// Why its body was not taken: the page is not wanted.
     pub(in crate::crawl) refused: Option<Unwanted>,
+    /// Its request was signed.
+    pub(in crate::crawl) signed: bool,
     /// The response has set a cookie, or changed one.
     pub(in crate::crawl) has_new_cookies: bool,
     /// When the request was sent.
@@ -128,6 +130,7 @@ impl Response {
             incomplete: None,
             is_lenient: false,
             refused: None,
+            signed: false,
             has_new_cookies: false,
             sent_at,
             first_byte: sent_at.elapsed(),

@@ -1,6 +1,7 @@
 //! Small counters: what became of URLs, where URLs were found, sitemaps and feeds, changed pages, duplicates, seeds, and waiting times.
 
 use super::answers::NameCounts;
+use super::failures::{origin, refusal};
 use crate::crawl::counters::counters;
 use crate::crawl::latencies::Latencies;
 use crate::crawl::records::{Duplicate, PageChange, PageRecord, RecordKind};
@@ -112,6 +113,34 @@ impl SitemapCounts {
             _ => &mut self.read,
         } += 1;
         self.faulty += u64::from(list.problems > 0 && list.format != "unknown");
+    }
+}
+
+counters! {
+    /// Requests that were answered and had a signature of the crawl's identity, robots.txt and sitemaps included.
+    #[derive(Eq)]
+    #[non_exhaustive]
+    pub struct SignedCounts {
+        /// The requests.
+        pub requests: u64,
+        /// How many of them were refused all the same: with 401, 403, 407, 429, 451 or a challenge.
+        pub refused: u64,
+        /// These by their hosts; the rarest are counted together.
+        pub refused_by: NameCounts,
+    }
+}
+
+impl SignedCounts {
+    /// Counts an answer.
+    pub(super) fn record(&mut self, record: &PageRecord) {
+        if !record.signed {
+            return;
+        }
+        self.requests += 1;
+        if refusal(record).is_some() {
+            self.refused += 1;
+            self.refused_by.add(origin(&record.key), 1);
+        }
     }
 }
 

@@ -251,7 +251,7 @@ impl HostAnswers {
 }
 
 /// How an answer refuses us; `None` if it does not.
-fn refusal(record: &PageRecord) -> Option<Cow<'static, str>> {
+pub(super) fn refusal(record: &PageRecord) -> Option<Cow<'static, str>> {
     match record.status {
         _ if record.challenge => Some("challenge".into()),
         // RFC 9110 sections 15.5.2, 15.5.4 and 15.5.8, RFC 6585 section 4, RFC 7725.
@@ -261,7 +261,7 @@ fn refusal(record: &PageRecord) -> Option<Cow<'static, str>> {
 }
 
 /// Scheme, host and port of a URL's key.
-fn origin(key: &str) -> &str {
+pub(super) fn origin(key: &str) -> &str {
     let begin = key.find("://").map_or(0, |at| at + 3);
     let end = key[begin..].find(['/', '?']).map_or(key.len(), |at| begin + at);
     &key[..end]

@@ -15,7 +15,9 @@ pub use answers::{AnswerCounts, Breakdown, NameCounts, StatusClasses};
 pub(crate) use carried::Carried;
 pub use carried::Cost;
 pub(in crate::crawl) use carried::{Spent, SpentFile};
-pub use counts::{DuplicateCounts, RecrawlCounts, SeedCounts, SitemapCounts, SourceCounts, UrlCounts, WaitTimes};
+pub use counts::{
+    DuplicateCounts, RecrawlCounts, SeedCounts, SignedCounts, SitemapCounts, SourceCounts, UrlCounts, WaitTimes,
+};
 pub use failures::{Example, FailedPage, FailedPages, HostAnswers, RefusingHost};
 pub(crate) use politeness_watch::Asking;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};

@@ -9,6 +9,7 @@ use super::answers::Breakdown;
 use super::answers::NameCounts;
 use super::counts::DuplicateCounts;
 use super::counts::RecrawlCounts;
+use super::counts::SignedCounts;
 use super::counts::SitemapCounts;
 use super::counts::SourceCounts;
 use super::counts::UrlCounts;
@@ -45,6 +46,8 @@ counters! {
         pub answers: HostAnswers,
         /// Pages by what their sites prefer them to be used for.
         pub preferences: NameCounts,
+        /// Signed requests.
+        pub signed: SignedCounts,
         /// What became of the links on all pages.
         pub links: LinkCounts,
         /// Where admitted URLs were found.
@@ -141,6 +144,7 @@ impl Tally {
     /// Counts a request for a robots.txt. The sitemaps that it names count as found URLs.
     pub(in crate::crawl) fn record_robots(&mut self, is_done: bool, record: &PageRecord) {
         self.robots.record(is_done, record);
+        self.signed.record(record);
         self.sources.sitemaps += record.links.admitted;
     }
 
@@ -153,6 +157,7 @@ impl Tally {
 
     fn record_request(&mut self, is_done: bool, record: &PageRecord) {
         self.pages.record(is_done, record);
+        self.signed.record(record);
         self.links.merge_with(&record.links);
         self.sources.record(record);
     }

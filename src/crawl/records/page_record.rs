@@ -61,6 +61,9 @@ pub struct PageRecord {
     /// was fetched, its headers, and `noai` of `<meta name=robots>`; of several, the most restrictive counts. Left out if nothing was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferences: Option<String>,
+    /// The request was signed by the crawl's identity. Left out where it was not.
+    #[serde(skip_serializing_if = "is_false")]
+    pub signed: bool,
     /// A challenge came instead of the page: a page that asks visitors to show that they are people. Recognized by the headers of
     /// Cloudflare and AWS, and by the titles of common challenges. Left out if none came.
     #[serde(skip_serializing_if = "is_false")]

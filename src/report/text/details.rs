@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::page::TextPage;
-use crate::crawl::{DuplicateCounts, Example, Percentiles, RecrawlCounts, SitemapCounts, StatusClasses};
+use crate::crawl::{DuplicateCounts, Example, Percentiles, RecrawlCounts, SignedCounts, SitemapCounts, StatusClasses};
 use crate::report::figures::{
     bytes, chance, counted, duration, expected, percent, shard_names, short, thousands, whole,
 };
@@ -152,6 +152,11 @@ impl Report {
             let alike =
                 format!("{} byte by byte; wrongly taken for it: {} expected", thousands(same), expected(expected_lost));
             page.fact("pages like another one", &thousands(same + near), &alike);
+        }
+        if let Some(SignedCounts { requests, refused, refused_by, .. }) = &self.signed {
+            page.fact("signed requests", &thousands(*requests), "");
+            let hosts: Vec<_> = refused_by.most_first().into_iter().take(TOP).map(|(host, _)| host).collect();
+            page.fact("refused all the same", &thousands(*refused), &hosts.join(", "));
         }
         for (said, pages) in &self.preferences {
             page.fact(&format!("pages with the preference {said}"), &thousands(*pages), "");
