@@ -115,13 +115,30 @@ fn needle(key: &str) -> String {
     format!("\"{}\"", key.replace('\\', r"\\"))
 }
 
+/// What a record says of a page. A refusal has advice in place of a message.
 fn brief(record: PageRecord) -> Fetched {
+    let advice = if record.message.is_none() { advice(&record) } else { None };
     let PageRecord { status, error, message, fetched_at: at, recrawl, .. } = record;
     let recrawled = recrawl.map(|recrawled| match recrawled.since {
         Some(since) => format!("{}, compared with {since}", recrawled.change.name()),
         None => recrawled.change.name().to_owned(),
     });
-    Fetched { status, error, message, at, recrawled }
+    Fetched { status, error, message: message.or(advice), at, recrawled }
+}
+
+/// What can be done where a site has refused; `None` if it has not.
+fn advice(record: &PageRecord) -> Option<String> {
+    let sign = if record.signed { "the request was signed" } else { "sign requests (--identity)" };
+    Some(match record.status {
+        _ if record.challenge => {
+            format!("a challenge came instead of the page: ask more slowly, {sign}, or write to the site")
+        }
+        Some(401 | 407) => "it wants to know who asks: sign_in in [hosts]".to_owned(),
+        Some(403) => format!("the site refuses this crawler: ask more slowly, {sign}, or write to the site"),
+        Some(429) => "the site wants fewer requests: a longer --host-delay".to_owned(),
+        Some(451) => "withheld for legal reasons: only the site can say more".to_owned(),
+        _ => return None,
+    })
 }
 
 /// At most this many bytes at the end of the page records are shown to outputs.
@@ -175,5 +192,38 @@ impl LineFormat for PageFormat {
         let (one, series) = (directory.join(output), Series::new(directory, output).find()?);
         let parts = series.into_iter().map(|OutputPart { start, path, .. }| (start, path));
         Ok(one.exists().then_some((0, one)).into_iter().chain(parts).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_comes_with_advice() {
+        let of =
+            |status, challenge, signed| PageRecord { status: Some(status), challenge, signed, ..PageRecord::default() };
+        for (record, said) in [
+            (of(200, false, false), None),
+            (of(404, false, true), None),
+            (
+                of(200, true, false),
+                Some("a challenge came instead of the page: ask more slowly, sign requests (--identity), or"),
+            ),
+            (
+                of(403, true, true),
+                Some("a challenge came instead of the page: ask more slowly, the request was signed, or"),
+            ),
+            (of(403, false, false), Some("the site refuses this crawler")),
+            (of(401, false, false), Some("it wants to know who asks")),
+            (of(429, false, false), Some("the site wants fewer requests")),
+            (of(451, false, false), Some("withheld for legal reasons")),
+        ] {
+            let message = brief(record).message;
+            assert_eq!(message.is_some(), said.is_some(), "{message:?}");
+            assert!(message.unwrap_or_default().starts_with(said.unwrap_or_default()), "{said:?}");
+        }
+        let own = PageRecord { message: Some("its own".to_owned()), ..of(403, false, false) };
+        assert_eq!(brief(own).message.as_deref(), Some("its own"));
     }
 }
