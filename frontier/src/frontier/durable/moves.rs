@@ -19,7 +19,7 @@
 //! Numbers without a size are [`varint`](crate::bytes::varint)s. URLs that move together were mostly found together, so one takes some four
 //! bytes. A list may not have more than [`MOST`] bytes: the moves of a larger host are in several records.
 
-use crate::bytes::varint::{number, put, step, walk};
+use crate::bytes::varint::{encode, number, put, step, walk};
 use crate::gate::Position;
 
 /// The most bytes of one list, so that a damaged journal is searched no further for a record.
@@ -98,9 +98,8 @@ impl MovesBuf {
             self.bytes.truncate(at - 1);
             return;
         }
-        let mut length = Vec::new();
-        put(&mut length, urls);
-        self.bytes.splice(at..at, length);
+        let (length, bytes) = encode(urls);
+        self.bytes.splice(at..at, length[..bytes].iter().copied());
     }
 }
 

@@ -79,7 +79,8 @@ use statistics::Drops;
 use waiting_table::MoveUps;
 
 pub use options::{FrontierError, FrontierOptions, FrontierStatistics};
-pub use reprioritize::{Reprioritized, WaitingUrl};
+pub use reprioritize::WaitingUrl;
+pub use score_table::Reprioritized;
 #[cfg(test)]
 pub(crate) use statistics::Dropped;
 

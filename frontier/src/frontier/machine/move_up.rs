@@ -16,8 +16,7 @@ use std::io;
 
 use super::Frontier;
 use super::recrawl::key_of;
-use super::reprioritize::Walk;
-use super::score_table::ScoreTable;
+use super::score_table::{ScoreTable, Walk};
 use super::waiting_table::{AT_ONCE, MoveUps};
 use crate::address::{Fingerprint, IdentityBuf};
 use crate::frontier::durable::Journal;

@@ -17,15 +17,17 @@
 //! - **More than 256 priorities** are shared as those of single URLs are. If URLs leave front queues with this call, these are used again
 //!   for the priorities that had to share.
 
+use std::hint::black_box;
 use std::io;
+use std::ops::Range;
 
 use super::recrawl::key_of;
-use super::score_table::{ScoreTable, sorted};
+use super::score_table::{Reprioritized, ScoreTable, Walk, sorted};
 use super::{Frontier, FrontierError};
 use crate::address::{Fingerprint, HostKey};
 use crate::frontier::durable::{Entry, Journal, MovedRecord, MovesBuf, Record, ScoresBuf};
 use crate::frontier::hosts::{HostId, QueueOrder};
-use crate::frontier::queues::Level;
+use crate::frontier::queues::{Back, Level};
 use crate::frontier::{Href, Timestamp};
 use crate::gate::{Found, Position, fingerprint};
 
@@ -50,20 +52,6 @@ impl From<Position> for WaitingUrl {
     }
 }
 
-/// What became of new priorities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Reprioritized {
-    /// URLs that have their new priority now.
-    pub moved: u64,
-    /// URLs that had it already.
-    pub unchanged: u64,
-    /// URLs that are lent out, or were tried and go next: they keep their priority and their place.
-    pub out: u64,
-    /// Names of no URL that waits: it is done, dropped, or was never admitted.
-    pub unknown: u64,
-}
-
 /// As many times as front queues that were left are used again.
 const PASSES: u32 = 4;
 /// If at most one in this many URLs that wait is named, the entries of the named ones are read to find their hosts. A walk takes some 15 ns a
@@ -71,46 +59,24 @@ const PASSES: u32 = 4;
 const FEW: u64 = 64;
 
 /// As many URLs are looked up at once: what one lookup waits for is loaded while others wait too.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 1024;
+/// As many hosts are looked at together, if they have no more URLs: otherwise a host with ten URLs waits for memory as often as one with a
+/// thousand.
+const HOSTS_AT_ONCE: usize = 64;
 
-/// A walk over what waits, with memory that is used again for each host.
-#[derive(Debug)]
-pub(super) struct Walk<'a> {
-    named: &'a ScoreTable,
-    /// The front queues in which named URLs may be; `None` for all.
-    levels: Option<[bool; 256]>,
-    done: Reprioritized,
-    /// URLs that share a front queue with others of the closest priority.
-    shared: u64,
-    /// The moves of a host.
-    lists: Vec<MovesBuf>,
-    /// The next URLs of a host, each with its front queue, and its place there.
-    next: Vec<(Position, u8, usize)>,
-    /// Where URLs left that were near the front of their levels, and where URLs went; only if the last goes first.
-    left: Vec<(u8, usize)>,
-    to: Vec<u8>,
+/// How far the moves of a host are listed.
+struct Listed {
+    is_lifo: bool,
+    /// The lists before the last.
+    lists: usize,
+    is_any: bool,
+    /// The level that URLs leave now.
+    level: Option<u8>,
 }
 
-impl<'a> Walk<'a> {
-    fn over(named: &'a ScoreTable) -> Self {
-        let (done, lists) = (Reprioritized::default(), vec![MovesBuf::default()]);
-        Self { named, levels: None, done, shared: 0, lists, next: Vec::new(), left: Vec::new(), to: Vec::new() }
-    }
-
-    /// Over these front queues only.
-    pub(super) fn over_levels(named: &'a ScoreTable, levels: [bool; 256]) -> Self {
-        Self { levels: Some(levels), ..Self::over(named) }
-    }
-
-    /// URLs that moved.
-    pub(super) fn moved(&self) -> u64 {
-        self.done.moved
-    }
-
-    /// Of these, URLs that share a front queue with others of the closest priority.
-    pub(super) fn shared(&self) -> u64 {
-        self.shared
-    }
+/// The URLs of a level, each with its front queue, and its place there.
+fn places<'a>(back: &'a Back, level: &'a Level) -> impl Iterator<Item = (Position, u8, usize)> + 'a {
+    back.positions(level).enumerate().map(|(place, position)| (position, level.priority, place))
 }
 
 impl<J: Journal> Frontier<J> {
@@ -318,8 +284,8 @@ impl<J: Journal> Frontier<J> {
             self.take_fronts(named.scores().collect())?;
             let mut walk = Walk::over(named);
             match &hosts {
-                Some(hosts) => hosts.iter().try_for_each(|id| self.move_host(*id, &mut walk, now))?,
-                None => self.state.hosts().ids().try_for_each(|id| self.move_host(id, &mut walk, now))?,
+                Some(hosts) => self.move_hosts(hosts.iter().copied(), &mut walk, now)?,
+                None => self.move_hosts(self.state.hosts().ids(), &mut walk, now)?,
             }
             done.get_or_insert(walk.done);
             if walk.shared == 0 || pass == PASSES || !self.has_free_front() {
@@ -358,19 +324,75 @@ impl<J: Journal> Frontier<J> {
         Ok(Some(hosts))
     }
 
+    /// Journals and makes the moves of these hosts, one after the other.
+    fn move_hosts(
+        &mut self,
+        mut hosts: impl Iterator<Item = HostId>,
+        walk: &mut Walk<'_>,
+        now: Timestamp,
+    ) -> io::Result<()> {
+        loop {
+            walk.hosts.clear();
+            walk.hosts.extend(hosts.by_ref().take(HOSTS_AT_ONCE).map(|id| (id, 0)));
+            if walk.hosts.is_empty() {
+                return Ok(());
+            }
+            let state = &self.state;
+            state.back().prefetch_all(walk.hosts.iter().map(|(id, _)| &state.host(*id).queue));
+            for (id, _) in &walk.hosts {
+                black_box(state.host(*id).key.as_str().as_bytes().first());
+            }
+            let mut at = 0;
+            while let Some((first, _)) = walk.hosts.get(at).copied() {
+                let (from, back) = (at, self.state.back());
+                walk.next.clear();
+                while let Some((id, end)) = walk.hosts.get_mut(at) {
+                    let queue = &self.state.host(*id).queue;
+                    if walk.next.len() + queue.len() as usize > AT_ONCE {
+                        break;
+                    }
+                    walk.next.extend(back.levels(queue).flat_map(|level| places(back, level)));
+                    *end = walk.next.len();
+                    at += 1;
+                }
+                if at == from {
+                    self.move_host(first, walk, now)?;
+                    at += 1;
+                    continue;
+                }
+                walk.look_up();
+                let mut begin = 0;
+                for host in from..at {
+                    let (id, end) = walk.hosts[host];
+                    if begin < end {
+                        let lists = self.list_moves(id, walk, Some(begin..end));
+                        self.make_moves(id, walk, lists, now)?;
+                    }
+                    begin = end;
+                }
+            }
+        }
+    }
+
     /// Journals and makes the moves of a host.
     pub(super) fn move_host(&mut self, id: HostId, walk: &mut Walk<'_>, now: Timestamp) -> io::Result<()> {
         if self.state.host(id).queue.len() == 0 {
             return Ok(());
         }
-        let lists = self.list_moves(id, walk);
+        let lists = self.list_moves(id, walk, None);
+        self.make_moves(id, walk, lists, now)
+    }
+
+    /// Journals and makes the moves in this many lists.
+    fn make_moves(&mut self, id: HostId, walk: &mut Walk<'_>, lists: usize, now: Timestamp) -> io::Result<()> {
         if lists == 0 {
             return Ok(());
         }
-        let key = self.state.host(id).key.clone();
+        walk.key.clear();
+        walk.key.push_str(self.state.host(id).key.as_str());
         for list in &mut walk.lists[..lists] {
             let moves = list.list();
-            self.commit(&Record::Moved(MovedRecord { host: key.as_str(), moves }), Some(id), None)?;
+            self.commit(&Record::Moved(MovedRecord { host: &walk.key, moves }), Some(id), None)?;
             if let Some(move_ups) = &mut self.move_ups {
                 move_ups.note_moves(moves);
             }
@@ -379,71 +401,81 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Lists the moves of a host for its records; says how many lists there are. URLs that stay with the closest priority are left out.
-    fn list_moves(&self, id: HostId, walk: &mut Walk<'_>) -> usize {
-        let (state, back) = (&self.state, self.state.back());
-        let host = state.host(id);
-        let (out, alone) = (self.queues.pages_of(id), self.queues.alone_out(state, id));
+    /// Lists the moves of a host for its records; says how many lists there are. URLs that stay with the closest priority are left out. Its
+    /// URLs are those of `next` in this range, if they were looked up.
+    fn list_moves(&self, id: HostId, walk: &mut Walk<'_>, known: Option<Range<usize>>) -> usize {
+        let host = self.state.host(id);
         let is_lifo = self.politeness.policy(host.policy).order.unwrap_or(self.order) == QueueOrder::Lifo;
-        let keeps_place = |position: Position, front, place| {
-            (place == 0 && alone == Some(front)) || out.contains(&position) || back.tries(position) > 0
-        };
-        let (mut used, mut is_any, mut level) = (0, false, None);
+        let mut listed = Listed { is_lifo, lists: 0, is_any: false, level: None };
         walk.lists[0].begin();
         walk.left.clear();
         walk.to.clear();
-        let asked = walk.levels;
-        let is_asked = |level: &&Level| asked.is_none_or(|asked| asked[usize::from(level.priority)]);
-        let each = back.levels(&host.queue).filter(is_asked).flat_map(|level| {
-            back.positions(level).enumerate().map(move |(place, position)| (position, level.priority, place))
-        });
-        let mut each = each.fuse();
-        loop {
-            walk.next.clear();
-            walk.next.extend(each.by_ref().take(AT_ONCE));
-            if walk.next.is_empty() {
-                break;
-            }
-            walk.named.prefetch(walk.next.iter().map(|(position, ..)| position.to_u64()));
-            for &(position, front, place) in &walk.next {
-                let Some(score) = walk.named.get(position.to_u64()) else { continue };
-                if keeps_place(position, front, place) {
-                    walk.done.out += 1;
-                    continue;
+        if let Some(known) = known {
+            self.list_some(id, walk, known, &mut listed);
+        } else {
+            let (asked, back) = (walk.levels, self.state.back());
+            let is_asked = |level: &&Level| asked.is_none_or(|asked| asked[usize::from(level.priority)]);
+            let mut each = back.levels(&host.queue).filter(is_asked).flat_map(|level| places(back, level)).fuse();
+            loop {
+                walk.next.clear();
+                walk.next.extend(each.by_ref().take(AT_ONCE));
+                if walk.next.is_empty() {
+                    break;
                 }
-                if score == back.priorities().of(front) {
-                    walk.done.unchanged += 1;
-                    continue;
-                }
-                walk.done.moved += 1;
-                let to = back.priorities().closest(score);
-                walk.shared += u64::from(back.priorities().of(to) != score);
-                if to == front {
-                    continue;
-                }
-                if walk.lists[used].is_full() {
-                    (used, level) = (used + 1, None);
-                    if walk.lists.len() == used {
-                        walk.lists.push(MovesBuf::default());
-                    }
-                    walk.lists[used].begin();
-                }
-                if level != Some(front) {
-                    walk.lists[used].level(front);
-                    level = Some(front);
-                }
-                walk.lists[used].url(position, to);
-                is_any = true;
-                if is_lifo {
-                    walk.left.push((front, place));
-                    walk.to.push(to);
-                }
+                walk.look_up();
+                self.list_some(id, walk, 0..walk.next.len(), &mut listed);
             }
         }
-        if is_any && is_lifo {
-            self.give_places(id, walk, used + 1);
+        if !listed.is_any {
+            return 0;
         }
-        if is_any { used + 1 } else { 0 }
+        if is_lifo {
+            self.give_places(id, walk, listed.lists + 1);
+        }
+        listed.lists + 1
+    }
+
+    /// Lists the moves of some URLs of a host.
+    fn list_some(&self, id: HostId, walk: &mut Walk<'_>, some: Range<usize>, listed: &mut Listed) {
+        let (state, back) = (&self.state, self.state.back());
+        let (out, alone) = (self.queues.pages_of(id), self.queues.alone_out(state, id));
+        let keeps_place = |position: Position, front, place| {
+            (place == 0 && alone == Some(front)) || out.contains(&position) || back.tries(position) > 0
+        };
+        for at in some {
+            let (Some(score), (position, front, place)) = (walk.scores[at], walk.next[at]) else { continue };
+            if keeps_place(position, front, place) {
+                walk.done.out += 1;
+                continue;
+            }
+            if score == back.priorities().of(front) {
+                walk.done.unchanged += 1;
+                continue;
+            }
+            walk.done.moved += 1;
+            let to = walk.closest(score, back.priorities());
+            walk.shared += u64::from(back.priorities().of(to) != score);
+            if to == front {
+                continue;
+            }
+            if walk.lists[listed.lists].is_full() {
+                (listed.lists, listed.level) = (listed.lists + 1, None);
+                if walk.lists.len() == listed.lists {
+                    walk.lists.push(MovesBuf::default());
+                }
+                walk.lists[listed.lists].begin();
+            }
+            if listed.level != Some(front) {
+                walk.lists[listed.lists].level(front);
+                listed.level = Some(front);
+            }
+            walk.lists[listed.lists].url(position, to);
+            listed.is_any = true;
+            if listed.is_lifo {
+                walk.left.push((front, place));
+                walk.to.push(to);
+            }
+        }
     }
 
     /// The last goes first at this host: says in the lists after how many URLs those go that come to each priority.

@@ -37,6 +37,16 @@ pub(crate) struct Back {
     priorities: Box<Priorities>,
     /// The levels of each priority, over all hosts.
     in_use: InUse,
+    moving: Moving,
+}
+
+/// Memory that is used again for the moves of the next host.
+#[derive(Debug, Default)]
+struct Moving {
+    /// The URLs that move, each with the rank of the priority that it goes to.
+    going: Vec<(u8, Queued)>,
+    /// The positions of URLs that stay, up to the last that leaves their level.
+    before: Vec<u64>,
 }
 
 /// A count for each priority.
@@ -255,6 +265,34 @@ impl Back {
         }
         if queue.best.next != NONE {
             black_box(self.levels[queue.best.next].next);
+        }
+    }
+
+    /// Reads what walks over these queues will read first: each level, and its first steps. What one queue waits for is loaded while others
+    /// wait too.
+    pub(crate) fn prefetch_all<'a>(&self, queues: impl Iterator<Item = &'a Queue>) {
+        /// Levels of a queue beyond these are not read.
+        const LEVELS: u32 = 16;
+        let mut levels: Vec<&Level> = queues.filter(|queue| queue.len > 0).map(|queue| &queue.best).collect();
+        for _ in 0..LEVELS {
+            for level in &levels {
+                if level.head != NONE {
+                    black_box(self.chunks[level.head].next);
+                }
+                if level.next != NONE {
+                    black_box(self.levels[level.next].next);
+                }
+            }
+            levels.retain_mut(|level| {
+                let is_there = level.next != NONE;
+                if is_there {
+                    *level = &self.levels[level.next];
+                }
+                is_there
+            });
+            if levels.is_empty() {
+                break;
+            }
         }
     }
 

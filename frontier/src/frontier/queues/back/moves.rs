@@ -3,10 +3,13 @@
 //! Moving one URL costs a walk to its place. So all moves of a host are made together: each level that URLs leave is walked once, up to the
 //! last that leaves it, and the URLs are then put into the levels that they go to, one level after the other.
 
-use super::{Back, Level, NONE, Queue, Queued};
+use super::{Back, Level, Moving, NONE, Queue, Queued};
 use crate::frontier::durable::Moves;
 use crate::frontier::queues::{Chunk, Pool};
 use crate::gate::Position;
+
+/// As many URLs of one host may move without an allocation.
+const KEPT: usize = 4096;
 
 impl Back {
     /// Moves URLs to other priorities; says how many it moved. They keep their order: those of better priorities come first, and among them
@@ -16,11 +19,11 @@ impl Back {
     pub(crate) fn move_urls(&mut self, queue: &mut Queue, moves: Moves<'_>) -> usize {
         let (places, mut levels) = moves.parts();
         // By the rank of the priority that each goes to; those of one priority in their order.
-        let mut going: Vec<(u8, Queued)> = Vec::new();
+        let mut moving = std::mem::take(&mut self.moving);
+        let Moving { going, before } = &mut moving;
         while let Some(from) = levels.begin() {
             let mut next = levels.next();
             self.change_level(queue, from, |level, chunks| {
-                let mut before = Vec::new();
                 let (follower, mut rest) = (level.next, Some(level));
                 while let (Some((leaves, to)), Some(level)) = (next, &mut rest) {
                     if level.queued().position == leaves {
@@ -33,8 +36,8 @@ impl Back {
                         rest = None;
                     }
                 }
-                let mut before =
-                    before.into_iter().rev().map(|at| Queued { position: Position::from_u64(at), priority: from });
+                let queued = |at| Queued { position: Position::from_u64(at), priority: from };
+                let mut before = before.drain(..).rev().map(queued);
                 let mut kept = match rest {
                     Some(rest) => rest,
                     None => Level::of(before.next()?).before(follower),
@@ -46,7 +49,7 @@ impl Back {
             while levels.next().is_some() {}
         }
         queue.len -= u32::try_from(going.len()).expect("no more than are queued");
-        for (rank, queued) in &mut going {
+        for (rank, queued) in &mut *going {
             *rank = self.priorities.rank(queued.priority);
         }
         going.sort_by_key(|(rank, _)| *rank);
@@ -55,7 +58,12 @@ impl Back {
             let place = places.iter().find(|(front, _)| *front == priority).map(|(_, after)| *after);
             self.push_all(queue, urls, place);
         }
-        going.len()
+        let urls = going.len();
+        going.clear();
+        if moving.going.capacity().max(moving.before.capacity()) <= KEPT {
+            self.moving = moving;
+        }
+        urls
     }
 
     /// Queues URLs of one priority, one after the other: each after all others of it, or after this many.
