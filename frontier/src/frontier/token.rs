@@ -31,7 +31,7 @@ impl LeaseToken {
     /// The bits of a number that count the leases since the opening; those above are its time in milliseconds.
     const COUNT: u32 = 10;
     /// No number has more bits: the years end later than those of any clock.
-    const BITS: u32 = 56;
+    pub(crate) const BITS: u32 = 56;
 
     /// The most leases that may be out, which have the slots below it.
     pub(crate) const MOST: u32 = 1 << 24;

@@ -173,6 +173,18 @@ impl Texts {
         Self { wire_end: wire.len(), origin_end: text.len(), text }
     }
 
+    /// No URL, and this origin, in the memory of a text that is needed no more.
+    pub(crate) fn of_key(mut text: String, origin: &str) -> Self {
+        text.clear();
+        text.push_str(origin);
+        Self { wire_end: 0, origin_end: text.len(), text }
+    }
+
+    /// The memory of the texts.
+    pub(crate) fn into_buffer(self) -> String {
+        self.text
+    }
+
     /// Adds the referrer, or replaces it.
     pub(crate) fn set_referrer(&mut self, referrer: &str) {
         self.text.truncate(self.origin_end);
@@ -347,6 +359,19 @@ impl Lease {
         self.attempt = tries.saturating_add(earlier).saturating_add(1);
         (self.earlier, self.metadata) = (earlier, metadata.into());
         (self.identity, self.seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
+    }
+
+    /// Whether its entry is that of a page with nothing but a URL, whose tries all were made in its host's queue: then the entry is not needed
+    /// to complete it.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_page = self.kind == LeaseKind::Page && self.trouble.is_none();
+        is_page && self.earlier == 0 && self.metadata.is_empty() && self.queue.is_none()
+    }
+
+    /// It is [plain](Self::is_plain), its page has this place, and was tried this often.
+    pub(crate) fn be_plain(&mut self, position: Position, priority: u8, tries: u8) {
+        (self.kind, self.position, self.priority) = (LeaseKind::Page, Some(position), priority);
+        self.attempt = tries.saturating_add(1);
     }
 
     /// When it was lent out.

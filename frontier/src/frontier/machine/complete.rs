@@ -30,7 +30,6 @@
 //! nothing had been learned, until its next answer.
 
 use std::io;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{Frontier, FrontierError};
@@ -38,7 +37,7 @@ use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, Re
 use crate::frontier::hosts::{HostCost, HostId, HostStatus};
 use crate::frontier::lease::outcome::{self, Redirect};
 use crate::frontier::lease::{Blame, Setback};
-use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Resolved, Timestamp, Trouble};
+use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Timestamp, Trouble};
 use crate::gate::{Admitted, Found, Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
@@ -66,8 +65,13 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// If the journal's storage fails: the lease is back as if it had been released, and nothing else has changed.
     /// [`ForeignLease`](FrontierError::ForeignLease) if another frontier lent it: nothing has changed.
-    pub fn complete(&mut self, lease: Lease, outcome: Outcome, now: Timestamp) -> Result<Completion, FrontierError> {
-        self.end_lease(lease, outcome, Receipts::default(), now)
+    pub fn complete(
+        &mut self,
+        mut lease: Lease,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        self.end_lease(&mut lease, outcome, Receipts::default(), now)
     }
 
     /// As [`complete`](Self::complete), for a page that is written to outputs. If the page is [done](Completion::Done), the caller then
@@ -81,47 +85,47 @@ impl<J: Journal> Frontier<J> {
     /// If an output's name has more than 255 bytes, or the receipts take more than 63 KiB.
     pub fn complete_with(
         &mut self,
-        lease: Lease,
+        mut lease: Lease,
         outcome: Outcome,
         receipts: &[(&str, Receipt)],
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
-        self.end_lease(lease, outcome, ReceiptsBuf::of(receipts).list(), now)
+        self.end_lease(&mut lease, outcome, ReceiptsBuf::of(receipts).list(), now)
     }
 
     /// Takes a lease back: frees its places first, then judges and journals the outcome, and seats its host.
     pub(super) fn end_lease(
         &mut self,
-        mut lease: Lease,
+        lease: &mut Lease,
         outcome: Outcome,
         receipts: Receipts<'_>,
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
-        self.check_is_out(&lease)?;
-        self.note_hand(&mut lease);
+        self.check_is_out(lease)?;
+        self.note_hand(lease);
         if lease.is_in_hand {
-            return self.end_page(&lease, outcome, receipts, now);
+            return self.end_page(lease, outcome, receipts, now);
         }
         // The host's rest begins when the host had answered, not when the page had been read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
-        self.queues.take_back(&mut self.state, &lease, &outcome, answered_at, now);
-        let news = self.server_news(&lease, &outcome);
+        self.queues.take_back(&mut self.state, lease, &outcome, answered_at, now);
+        let news = self.server_news(lease, &outcome);
         if lease.trouble.is_none() {
             let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
             self.rate.end(lease.charged, was_sent.then_some(lease.received));
         }
-        self.adapt(&lease, &outcome);
+        self.adapt(lease, &outcome);
         let was_spent = self.state.budget_refusal(lease.host).is_some();
         let completion = match lease.position {
-            Some(position) => self.complete_page(&lease, position, outcome, receipts, answered_at),
-            None => self.complete_robots(&lease, outcome, answered_at),
+            Some(position) => self.complete_page(lease, position, outcome, receipts, answered_at),
+            None => self.complete_robots(lease, outcome, answered_at),
         };
-        let completion = if lease.token.is_some() { self.end_token(&lease, completion) } else { completion };
+        let completion = if lease.token.is_some() { self.end_token(lease, completion) } else { completion };
         self.queues.note_spent(&mut self.state, lease.host, was_spent, now);
         if let Some(news) = news {
-            self.share_standing(&lease, news, answered_at, now);
+            self.share_standing(lease, news, answered_at, now);
         }
-        self.queues.take_seat(&mut self.state, &lease, now);
+        self.queues.take_seat(&mut self.state, lease, now);
         Ok(completion?
             .unwrap_or_else(|| Completion::Retry(self.queues.rested(self.state.host(lease.host), lease.host))))
     }
@@ -236,6 +240,13 @@ impl<J: Journal> Frontier<J> {
         after: After<'_>,
         receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
+        if lease.url().is_empty()
+            && !matches!(after, After::Done | After::Tried | After::Untried)
+            && let Some(whole) = self.whole(lease)?
+        {
+            // The page has a new entry, which is made from the old one.
+            return self.settle(&whole, position, update, after, receipts);
+        }
         let done = after.is_done();
         let before = lease.attempt - 1 - lease.earlier;
         let attempts =
@@ -434,7 +445,7 @@ impl<J: Journal> Frontier<J> {
     /// were the page done, that link would never be found again.
     pub(crate) fn take_back(
         &mut self,
-        lease: Lease,
+        mut lease: Lease,
         admitted: Vec<Admitted>,
         outcome: Outcome,
         receipts: Receipts<'_>,
@@ -442,7 +453,7 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Completion, FrontierError> {
         let submitted = admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now));
         match submitted.and_then(|()| Ok(self.move_up(now)?)) {
-            Ok(()) => self.end_lease(lease, outcome, receipts, now),
+            Ok(()) => self.end_lease(&mut lease, outcome, receipts, now),
             Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error)),
         }
     }
@@ -468,51 +479,6 @@ impl<J: Journal> Frontier<J> {
         }
         let after = self.state.host(lease.host).delay(&self.politeness);
         self.queues.rest_longer(lease.host, after.saturating_sub(before));
-    }
-
-    /// Notes the addresses to which the name of a lease's host resolves, before a connection is made: hosts on one address are asked like
-    /// one server, by [`address_delay`](crate::frontier::Politeness::address_delay) and
-    /// [`connections_per_address`](crate::frontier::Politeness::connections_per_address).
-    ///
-    /// The least address stands for all; of IPv6 addresses, the first 64 bits. Pass them with each lease: repeating them costs next to
-    /// nothing. If they are not known, because a proxy looks them up, pass none: the request then counts for no address.
-    ///
-    /// ```
-    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Resolved, Timestamp};
-    ///
-    /// let now = Timestamp::from_micros(0);
-    /// let mut options = FrontierOptions::default();
-    /// options.politeness.connections_per_address = 1;
-    /// let mut frontier = Frontier::new(&options)?;
-    /// for seed in ["https://a.example/", "https://b.example/"] {
-    ///     frontier.seed(seed, now)?;
-    /// }
-    /// let Next::Fetch(mut a) = frontier.next(now)? else { panic!("it is due") };
-    /// let Next::Fetch(mut b) = frontier.next(now)? else { panic!("it is due, as far as anybody knows") };
-    /// let addresses = ["192.0.2.1".parse()?];
-    /// assert_eq!(frontier.resolved(&mut a, &addresses, now)?, Resolved::Connect);
-    /// assert_eq!(frontier.resolved(&mut b, &addresses, now)?, Resolved::Release);
-    /// frontier.complete(b, Outcome::Released, now)?;
-    /// assert!(matches!(frontier.next(now)?, Next::Busy));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ForeignLease`](FrontierError::ForeignLease).
-    pub fn resolved(
-        &mut self,
-        lease: &mut Lease,
-        addresses: &[IpAddr],
-        now: Timestamp,
-    ) -> Result<Resolved, FrontierError> {
-        self.check_is_out(lease)?;
-        self.note_hand(lease);
-        let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
-        let resolved = self.queues.resolved(&mut self.state, lease, address, now);
-        if lease.token.is_some() {
-            self.keep_in_table(lease);
-        }
-        Ok(resolved)
     }
 
     /// A lease is back, and has changed the status of its host. Changes the status of the server's other ports too, as far as the outcome

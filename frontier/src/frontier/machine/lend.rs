@@ -18,10 +18,11 @@
 
 use std::hint::black_box;
 use std::io;
+use std::net::IpAddr;
 
-use super::Frontier;
 use super::robots_turn::RobotsTurn;
 use super::rulings::{RobotsQuestion, is_judged_again, judge_again, refusal, unproductive};
+use super::{Frontier, FrontierError};
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, HostRecord, Journal, Record, RobotsRecord, read_wire,
 };
@@ -29,7 +30,7 @@ use crate::frontier::hosts::{HostId, RobotsFile};
 use crate::frontier::lease::{Texts, Waited};
 use crate::frontier::queues::Queued;
 use crate::frontier::robots::{Preferences, Robots};
-use crate::frontier::{Lease, LeaseKind, Timestamp, Trouble};
+use crate::frontier::{Lease, LeaseKind, Resolved, Timestamp, Trouble};
 use crate::gate::{Position, Refusal, SeenTest, Via};
 
 impl<J: Journal> Frontier<J> {
@@ -334,5 +335,52 @@ impl<J: Journal> Frontier<J> {
             self.keep_in_table(lease);
         }
         Ok(())
+    }
+}
+
+impl<J: Journal> Frontier<J> {
+    /// Notes the addresses to which the name of a lease's host resolves, before a connection is made: hosts on one address are asked like
+    /// one server, by [`address_delay`](crate::frontier::Politeness::address_delay) and
+    /// [`connections_per_address`](crate::frontier::Politeness::connections_per_address).
+    ///
+    /// The least address stands for all; of IPv6 addresses, the first 64 bits. Pass them with each lease: repeating them costs next to
+    /// nothing. If they are not known, because a proxy looks them up, pass none: the request then counts for no address.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Resolved, Timestamp};
+    ///
+    /// let now = Timestamp::from_micros(0);
+    /// let mut options = FrontierOptions::default();
+    /// options.politeness.connections_per_address = 1;
+    /// let mut frontier = Frontier::new(&options)?;
+    /// for seed in ["https://a.example/", "https://b.example/"] {
+    ///     frontier.seed(seed, now)?;
+    /// }
+    /// let Next::Fetch(mut a) = frontier.next(now)? else { panic!("it is due") };
+    /// let Next::Fetch(mut b) = frontier.next(now)? else { panic!("it is due, as far as anybody knows") };
+    /// let addresses = ["192.0.2.1".parse()?];
+    /// assert_eq!(frontier.resolved(&mut a, &addresses, now)?, Resolved::Connect);
+    /// assert_eq!(frontier.resolved(&mut b, &addresses, now)?, Resolved::Release);
+    /// frontier.complete(b, Outcome::Released, now)?;
+    /// assert!(matches!(frontier.next(now)?, Next::Busy));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ForeignLease`](FrontierError::ForeignLease).
+    pub fn resolved(
+        &mut self,
+        lease: &mut Lease,
+        addresses: &[IpAddr],
+        now: Timestamp,
+    ) -> Result<Resolved, FrontierError> {
+        self.check_is_out(lease)?;
+        self.note_hand(lease);
+        let Some(address) = lease.address_among(addresses) else { return Ok(Resolved::Connect) };
+        let resolved = self.queues.resolved(&mut self.state, lease, address, now);
+        if lease.token.is_some() {
+            self.keep_in_table(lease);
+        }
+        Ok(resolved)
     }
 }

@@ -145,6 +145,8 @@ pub struct Frontier<J: Journal = Arena> {
     counts_expired: bool,
     /// Leases that were taken back because their deadlines had passed.
     expired: u64,
+    /// Memory for the key of a host whose page is completed by a token.
+    key_of_plain: String,
     /// URLs that were queued with others of the closest priority.
     shared_priorities: u64,
     /// Where each URL waits; only if URLs move up.
@@ -204,6 +206,7 @@ impl<J: Journal> Frontier<J> {
             lease_timeout: options.lease_timeout,
             counts_expired: options.counts_expired,
             expired: 0,
+            key_of_plain: String::new(),
             shared_priorities: 0,
             move_ups,
         }

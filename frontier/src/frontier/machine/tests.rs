@@ -91,14 +91,20 @@ struct Crawl {
     kept: Remembering,
     leases: Vec<Lease>,
     now: Timestamp,
+    /// Leases are completed by their tokens.
+    by_token: bool,
 }
 
 impl Crawl {
     fn new() -> Self {
+        Self::with(&options(), false)
+    }
+
+    fn with(options: &FrontierOptions, by_token: bool) -> Self {
         let kept = Remembering::default();
         let journal = Memory { arena: Arena::default(), kept: kept.clone(), buffer: Vec::new() };
-        let frontier = Frontier::with_journal(&options(), journal).unwrap();
-        Self { frontier, kept, leases: Vec::new(), now: Timestamp::from_micros(1_000_000_000) }
+        let frontier = Frontier::with_journal(options, journal).unwrap();
+        Self { frontier, kept, leases: Vec::new(), now: Timestamp::from_micros(1_000_000_000), by_token }
     }
 
     /// Evicts all idle hosts; says how many.
@@ -150,7 +156,10 @@ impl Crawl {
                 status(200)
             }
         };
-        self.frontier.complete(lease, outcome, self.now).unwrap();
+        match lease.token().filter(|_| self.by_token) {
+            Some(token) => self.frontier.complete_token(token, outcome, self.now).unwrap(),
+            None => self.frontier.complete(lease, outcome, self.now).unwrap(),
+        };
     }
 
     /// Everything that is known of a host, whether it is in memory or not.
@@ -199,6 +208,38 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// One crawl completes its leases by their tokens, and does not read their pages' entries if it need not: it lends the same as the other,
+    /// and nothing that it knows of a host differs.
+    #[test]
+    fn a_lease_is_completed_by_its_token_as_by_itself(acts in acts()) {
+        let mut options = options();
+        options.lease_timeout = Some(Duration::from_secs(1 << 40));
+        let [mut whole, mut by_token] = [false, true].map(|by_token| Crawl::with(&options, by_token));
+        for act in &acts {
+            for crawl in [&mut whole, &mut by_token] {
+                match act {
+                    Act::Seed { host, page } => crawl.seed(*host, *page),
+                    Act::Complete { which, how, links } if !crawl.leases.is_empty() => {
+                        crawl.complete(which.index(crawl.leases.len()), *how, links);
+                    }
+                    Act::Rest { seconds } => crawl.now = crawl.now + Duration::from_secs((*seconds).into()),
+                    Act::Schedule { host, page, seconds } => {
+                        let at = crawl.now + Duration::from_secs((*seconds).into());
+                        crawl.frontier.schedule(&url(*host, *page), at).unwrap();
+                    }
+                    _ => {}
+                }
+            }
+            if let Act::Lease = act {
+                prop_assert_eq!(whole.lease(), by_token.lease());
+            }
+            prop_assert_eq!(whole.frontier.statistics(), by_token.frontier.statistics());
+        }
+        for host in 0..8 {
+            prop_assert_eq!(whole.account(host), by_token.account(host));
+        }
+    }
 
     /// One crawl evicts all hosts that it may, the other none: both lend the same leases, wait for the same times, and give the same
     /// answers. Time passes in whole seconds, so that hosts are often due at the same moment.

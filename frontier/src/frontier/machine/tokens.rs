@@ -27,7 +27,7 @@
 //!
 //! # Costs
 //!
-//! A lease takes 48 bytes while it is out, and 24 bytes of the journal. `expire` takes a microsecond for each lease that is overdue, and one
+//! A lease takes 44 to 47 bytes while it is out, and 24 bytes of the journal. `expire` takes a microsecond for each lease that is overdue, and one
 //! load if none is. Without `lease_timeout` none of this is there.
 
 use std::io;
@@ -39,7 +39,7 @@ use crate::frontier::durable::{HostRecord, Journal, LentRecord, Receipts, Record
 use crate::frontier::hosts::{HostCost, HostId};
 use crate::frontier::lease::{LeaseQueue, Texts};
 use crate::frontier::queues::Queued;
-use crate::frontier::state::{LeaseAnswer, OutLease};
+use crate::frontier::state::{LATEST, LeaseAnswer, OutLease};
 use crate::frontier::{Completion, Failure, Lease, LeaseToken, Outcome, Reply, Timestamp, Trouble};
 use crate::gate::Position;
 
@@ -100,10 +100,13 @@ impl<J: Journal> Frontier<J> {
         outcome: Outcome,
         now: Timestamp,
     ) -> Result<Completion, FrontierError> {
-        match self.answered_before(token) {
-            Some(completion) => Ok(completion),
-            None => self.redeem(token).and_then(|lease| self.complete(lease, outcome, now)),
+        if let Some(completion) = self.answered_before(token) {
+            return Ok(completion);
         }
+        let mut lease = self.redeem_for(token, &outcome)?;
+        let completion = self.end_lease(&mut lease, outcome, Receipts::default(), now);
+        self.key_of_plain = lease.texts.into_buffer();
+        completion
     }
 
     /// As [`answer`](Self::answer), by a token. The same answer twice gets the same completion, and its links are queued once.
@@ -128,7 +131,7 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// As [`redeem`](Self::redeem).
     pub fn extend_token(&mut self, token: LeaseToken, now: Timestamp) -> Result<Timestamp, FrontierError> {
-        let Some(OutLease { deadline: before, .. }) = self.state.leases().get(token).copied() else {
+        let Some(before) = self.state.leases().get(token).map(OutLease::deadline) else {
             return Err(self.refused(token));
         };
         // A run without the option extends nothing, and keeps what the run before has promised.
@@ -206,17 +209,43 @@ impl<J: Journal> Frontier<J> {
     /// Keeps what the journal does not know of a lease, and its return will need.
     pub(super) fn keep_in_table(&mut self, lease: &Lease) {
         let Some(out) = lease.token.and_then(|token| self.state.leases_mut().get_mut(token)) else { return };
-        out.page.set(lease.priority, lease.trouble.is_some(), lease.is_first_contact);
+        out.page = out.page.with(lease);
         out.host = lease.host;
         out.address = lease.address.map(|on| on.rate_group);
         let bytes = if lease.is_in_hand { lease.received } else { lease.charged };
         out.charged = u32::try_from(bytes).unwrap_or(u32::MAX);
-        out.failure_epoch = lease.failure_epoch;
+        out.set_failure_epoch(lease.failure_epoch);
+    }
+
+    /// The lease of a token, to complete it with this outcome. If it is [plain](Lease::is_plain), its entry is not read, and it has no URL:
+    /// [`whole`](Self::whole) has.
+    fn redeem_for(&mut self, token: LeaseToken, outcome: &Outcome) -> Result<Lease, FrontierError> {
+        let Some(out) = self.state.leases().get(token).copied() else { return Err(self.refused(token)) };
+        let needs_url = self.move_ups.is_some() || matches!(outcome, Outcome::Moved { .. });
+        let Some(position) = out.page.position().filter(|_| out.page.is_plain() && !needs_url) else {
+            return Ok(self.lease_of(token, &out)?);
+        };
+        let lent_at = out.deadline().before(self.lease_timeout.unwrap_or_default());
+        let mut lease = self.blank_lease(out.host, lent_at);
+        let key = self.state.host(out.host).key.as_str();
+        lease.be_plain(position, out.page.priority(), self.state.back().tries(position));
+        lease.texts = Texts::of_key(std::mem::take(&mut self.key_of_plain), key);
+        self.give_token(&mut lease, token, &out);
+        Ok(lease)
+    }
+
+    /// A lease that was redeemed without its URL, with it.
+    #[cold]
+    pub(super) fn whole(&mut self, lease: &Lease) -> io::Result<Option<Box<Lease>>> {
+        let Some((token, out)) = lease.token.and_then(|token| Some((token, *self.state.leases().get(token)?))) else {
+            return Ok(None);
+        };
+        self.lease_of(token, &out).map(Box::new).map(Some)
     }
 
     /// The lease of a token that is out.
     fn lease_of(&mut self, token: LeaseToken, out: &OutLease) -> io::Result<Lease> {
-        let lent_at = out.deadline.before(self.lease_timeout.unwrap_or_default());
+        let lent_at = out.deadline().before(self.lease_timeout.unwrap_or_default());
         let mut lease = self.blank_lease(out.host, lent_at);
         if let Some(position) = out.page.position() {
             let queued = Queued { position, priority: out.page.priority() };
@@ -235,15 +264,20 @@ impl<J: Journal> Frontier<J> {
             let known = self.state.host(out.host).status.last_trouble().cloned();
             lease.trouble = Some(Box::new(known.unwrap_or_else(|| Failure::Lost.into())));
         }
+        self.give_token(&mut lease, token, out);
+        Ok(lease)
+    }
+
+    /// Gives a lease what the table has of it.
+    fn give_token(&self, lease: &mut Lease, token: LeaseToken, out: &OutLease) {
         lease.is_first_contact = out.page.is_first_contact();
         lease.token = Some(token);
-        self.note_hand(&mut lease);
+        self.note_hand(lease);
         if lease.is_in_hand {
-            return Ok(lease);
+            return;
         }
-        (lease.charged, lease.failure_epoch) = (out.charged.into(), out.failure_epoch);
-        self.queues.places_of(&self.state, &mut lease, out.address);
-        Ok(lease)
+        (lease.charged, lease.failure_epoch) = (out.charged.into(), out.failure_epoch());
+        self.queues.places_of(&self.state, lease, out.address);
     }
 
     /// What is known of a robots.txt that is out, from where its host has it.
@@ -375,7 +409,7 @@ impl<J: Journal> Frontier<J> {
             };
             if let Some(out) = self.state.leases_mut().get_mut(token) {
                 out.host = host;
-                out.page.set(priority, false, false);
+                out.page = out.page.with_priority(priority);
             }
             let Some(out) = self.state.leases().get(token).copied() else { continue };
             let mut lease = self.lease_of(token, &out)?;
@@ -420,5 +454,5 @@ impl<J: Journal> Frontier<J> {
 
 /// In whole milliseconds, as the journal has it.
 fn deadline(now: Timestamp, timeout: Duration) -> Timestamp {
-    Timestamp::from_micros((now + timeout).as_micros().div_ceil(1000).saturating_mul(1000))
+    LATEST.min(Timestamp::from_micros((now + timeout).as_micros().div_ceil(1000).saturating_mul(1000)))
 }

@@ -48,6 +48,7 @@
 
 mod change;
 mod leases;
+mod out_lease;
 mod rescored;
 mod restore;
 mod resume;
@@ -68,7 +69,8 @@ use crate::gate::{Gate, Insertion, Position, Refusal, SeenTest};
 use crate::seen::{Removal, SeenError};
 
 pub(crate) use change::{Change, Count, PendingParts};
-pub(crate) use leases::{LeaseAnswer, LeaseTable, OutLease};
+pub(crate) use leases::{LeaseAnswer, LeaseTable};
+pub(crate) use out_lease::{LATEST, OutLease};
 pub(crate) use rescored::Rescored;
 pub(crate) use resume::Resume;
 pub(crate) use save::StateChunk;
