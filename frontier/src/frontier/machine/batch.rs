@@ -11,7 +11,9 @@ impl<J: Journal> Frontier<J> {
     /// and widens the scope for the others.
     ///
     /// Each lock of the seen set is taken once. The journal gets a record for each request, since a position names it, and writes them
-    /// together: at the next [`flush`](Self::flush), or after 256 KiB. A crash before the flush may leave a first part of the batch.
+    /// together: at the next [`flush`](Self::flush), or after 256 KiB. A crash before the flush may leave a first part of the batch; the
+    /// same call then queues the others. One record for 256 requests would save 6 bytes and 2.5 ns a request. But each is read for its lease,
+    /// and a read checks the whole record: 24 kB in 0.8 µs, in place of 95 bytes in 6 ns.
     ///
     /// ```
     /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Timestamp};
