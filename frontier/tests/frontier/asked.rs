@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crawler_frontier::address::HostKey;
 use crawler_frontier::frontier::{
-    Frontier, FrontierError, FrontierOptions, HostGroup, Lease, LeaseKind, Next, Outcome, Timestamp,
+    Frontier, FrontierError, FrontierOptions, HostAnswer, HostGroup, Lease, LeaseKind, Next, Outcome, Timestamp,
 };
 use crawler_frontier::gate::ScopeKind;
 
@@ -62,8 +63,15 @@ fn a_host_rests_after_the_requests_of_others_wherever_it_is() {
     assert_eq!(waits_until(&mut frontier, 3600), 4500);
     // What is earlier than what is known says nothing.
     asked(&mut frontier, 3400);
-    assert_eq!(lease(&mut frontier, 4500).url(), "https://a.example/2");
+    let mut two = lease(&mut frontier, 4500);
+    assert_eq!(two.url(), "https://a.example/2");
     assert_eq!(frontier.statistics().completed, 1);
+    // Its own answer comes after the other request, and its page stays in hand: the later rest is what everybody is told.
+    asked(&mut frontier, 4600);
+    frontier.answered(&mut two, HostAnswer::new(200, millis(4700)), millis(4700)).unwrap();
+    assert_eq!(waits_until(&mut frontier, 4700), 5700);
+    let queue = frontier.queue_statistics(&HostKey::of_origin("https://a.example"), millis(4700)).unwrap().unwrap();
+    assert_eq!(queue.due, millis(5700));
 }
 
 #[test]

@@ -102,11 +102,11 @@ pub struct QueueStatistics {
 }
 
 impl QueueStatistics {
-    /// Of a host in memory.
-    pub(crate) fn of(host: &Host, politeness_table: &PolitenessTable, now: Timestamp) -> Self {
+    /// Of a host whose rest is over at `rested`.
+    pub(crate) fn of(host: &Host, rested: Timestamp, politeness_table: &PolitenessTable, now: Timestamp) -> Self {
         let is_asleep = host.scheduling.state == HostState::Asleep;
         Self {
-            due: if is_asleep { politeness_table.opens(host.policy, host.status.due, now) } else { host.status.due },
+            due: if is_asleep { politeness_table.opens(host.policy, rested, now) } else { rested },
             waiting: host.waiting(),
             lent: u32::from(host.scheduling.out) + u32::from(host.scheduling.state == HostState::LeasedRobots),
             failures: host.status.failures.into(),

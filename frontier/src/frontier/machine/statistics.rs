@@ -23,7 +23,7 @@ use crate::address::{CanonicalUrl, HostKey, Identity, IdentityBuf};
 use crate::bytes::varint;
 use crate::frontier::durable::{Counts, Journal, read_wire};
 use crate::frontier::explain::{Explanation, History, Inquiry};
-use crate::frontier::hosts::{Host, HostList, HostStatistics, QueueStatistics, ServerAddress, Usage};
+use crate::frontier::hosts::{Host, HostId, HostList, HostStatistics, QueueStatistics, ServerAddress, Usage};
 use crate::frontier::{Href, StateChunk, Timestamp};
 use crate::gate::{Position, Refusal};
 
@@ -78,8 +78,8 @@ impl<J: Journal> Frontier<J> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queues(&self, now: Timestamp) -> impl Iterator<Item = (&HostKey, QueueStatistics)> {
-        let of = move |host: &Host| QueueStatistics::of(host, &self.politeness, now);
-        self.state.hosts().iter().map(move |host| (&host.key, of(host)))
+        let hosts = self.state.hosts().ids().map(|id| (id, self.state.host(id))).filter(|(_, host)| !host.is_hole());
+        hosts.map(move |(id, host)| (&host.key, self.queue_statistics_of(id, host, now)))
     }
 
     /// What the queue of one host waits for, or one [by name](HostKey::of_queue); `None` if nothing is known of it. O(1): a lookup, about a microsecond, or if the host was
@@ -94,12 +94,16 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Option<QueueStatistics>, FrontierError> {
         let key = host.as_str();
         if let Some(id) = self.state.look_up(key) {
-            return Ok(Some(QueueStatistics::of(self.state.host(id), &self.politeness, now)));
+            return Ok(Some(self.queue_statistics_of(id, self.state.host(id), now)));
         }
         let Some(image) = self.journal.host(key)? else { return Ok(None) };
         let (mut host, _) = self.state.of_image(image, key)?;
         self.state.evicted().set_clock(&mut host, &self.politeness, now);
-        Ok(Some(QueueStatistics::of(&host, &self.politeness, now)))
+        Ok(Some(QueueStatistics::of(&host, host.status.due, &self.politeness, now)))
+    }
+
+    fn queue_statistics_of(&self, id: HostId, host: &Host, now: Timestamp) -> QueueStatistics {
+        QueueStatistics::of(host, self.queues.rested(host, id), &self.politeness, now)
     }
 
     /// The hosts with the most requests, most first, equals by name. Of evicted hosts, only the top hundred are known. O(hosts in memory).
