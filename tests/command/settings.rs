@@ -97,7 +97,7 @@ fn each_key_is_an_environment_variable() {
     for (key, value) in &keys {
         let text = match value.trim_matches('"') {
             "[]" if key.ends_with("_networks") => "10.1.0.0/16",
-            "[]" if key == "fetch.no_proxy" => "example.org",
+            "[]" if ["fetch.no_proxy", "identity.hosts"].contains(&&**key) => "example.org",
             "[]" if ["fetch.types", "output.types"].contains(&&**key) => "html",
             "[]" if key == "fetch.ca_files" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/client-authority.pem"),
             "[]" if key == "fetch.load_cookies" => "/dev/null",
