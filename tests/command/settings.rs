@@ -125,6 +125,10 @@ fn each_flag_in_the_readme_and_the_reference_is_one_of_the_command() {
         "diff",
         "export",
         "extract",
+        "identity directory",
+        "identity new",
+        "identity show",
+        "identity verify",
         "merge",
         "simulate",
         "stats",
@@ -134,6 +138,7 @@ fn each_flag_in_the_readme_and_the_reference_is_one_of_the_command() {
         "seen compare",
         "seen reshard",
         "seen uniq",
+        "serve",
     ];
     let help_of = |command: &str| print(&command.split_whitespace().chain(["--help"]).collect::<Vec<_>>());
     let help: String = commands.map(help_of).concat() + &print(&["help", "all"]);
