@@ -12,6 +12,8 @@ use std::{env, thread};
 
 use crate::resp_client::{Answer, RespClient, command};
 
+const ARGUMENTS: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--listen-resp", "127.0.0.1:0"];
+
 /// A server of filters, which dies with the test.
 struct Server {
     process: Child,
@@ -21,10 +23,22 @@ struct Server {
 impl Server {
     fn start(place: &Path, token: Option<&str>) -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        server.args(["serve", "--listen", "127.0.0.1:0", "--listen-resp", "127.0.0.1:0"]).current_dir(place);
+        server.args(ARGUMENTS).current_dir(place);
         if let Some(token) = token {
             server.args(["--token", "env:FILTER_TOKEN"]).env("FILTER_TOKEN", token);
         }
+        Self::of(server)
+    }
+
+    /// No file of it may have more blocks of 1,024 bytes than this.
+    fn on_a_small_disk(place: &Path, blocks: u32) -> Self {
+        let mut server = Command::new("bash");
+        let limited = format!("ulimit -f {blocks} && exec \"$0\" \"$@\"");
+        server.args(["-c", &limited, env!("CARGO_BIN_EXE_crawler")]).args(ARGUMENTS).current_dir(place);
+        Self::of(server)
+    }
+
+    fn of(mut server: Command) -> Self {
         let mut process = server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         lines.next().unwrap().unwrap();
@@ -98,6 +112,43 @@ fn add_until_killed(number: u64, answered: &mut u64, address: SocketAddr) {
             *answered += 1;
         }
     }
+}
+
+/// What was refused is new when there is room again, and what was answered is known.
+#[test]
+fn a_full_disk_refuses_and_keeps_what_was_answered() {
+    let place = tempfile::tempdir().unwrap();
+    let server = Server::on_a_small_disk(place.path(), 128);
+    let mut client = RespClient::of(server.address);
+    let mut kept = 0;
+    let refused = loop {
+        match client.ask(&format!("SADD urls {kept}")) {
+            Answer::Integer(1) => kept += 1,
+            refused => break refused,
+        }
+        assert!(kept < 100_000, "the disk is never full");
+    };
+    assert!(matches!(&refused, Answer::Error(error) if error.contains("may be sent again")), "{refused:?}");
+    assert!(kept > 1_000, "{kept}");
+    // It goes on to answer, and the refused member is not known.
+    assert_eq!(client.ask("PING"), Answer::Simple("PONG".to_owned()));
+    assert_eq!(client.ask("SISMEMBER urls 0"), Answer::Integer(1));
+    assert_eq!(client.ask(&format!("SISMEMBER urls {kept}")), Answer::Integer(0));
+    assert!(matches!(client.ask(&format!("SADD urls {kept}")), Answer::Error(_)), "the disk is still full");
+    drop(server);
+
+    let server = Server::start(place.path(), None);
+    let mut client = RespClient::of(server.address);
+    for member in 0..kept {
+        client.send(&command(&[b"SISMEMBER", b"urls", member.to_string().as_bytes()]));
+        if member % 64 == 63 || member + 1 == kept {
+            for _ in 0..=member % 64 {
+                assert_eq!(client.answer(), Answer::Integer(1), "before {member}");
+            }
+        }
+    }
+    assert_eq!(client.ask(&format!("SADD urls {kept}")), Answer::Integer(1));
+    assert_eq!(client.ask("SCARD urls"), Answer::Integer(kept + 1));
 }
 
 /// What a variable names, or what is missing.

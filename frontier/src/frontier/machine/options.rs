@@ -47,7 +47,7 @@ pub struct FrontierOptions {
     ///
     /// It moves as with `reprioritize`, and so does not if it is lent out or was tried. A URL that waits for a time keeps its priority. It
     /// takes some 14 bytes more for each URL that waits, in a queue or for a time, and a look at these for each link that was seen. Links
-    /// that move URLs cost a walk over the queue of the URLs' host, of some 15 ns a URL there, once for each page. When a job is opened
+    /// that move URLs cost a walk over the queue of the URLs' host, of some 20 ns a URL there, once for each page. When a job is opened
     /// again, the entry of each URL that waits is read, in about a microsecond. With it, `reprioritize` finds URLs by their fingerprints
     /// without reading their entries.
     pub move_up: bool,
