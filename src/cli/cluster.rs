@@ -53,7 +53,6 @@ pub(super) use within::{ask, crawl, drop_rules, explain, stats};
 
 #[cfg(feature = "cluster")]
 mod within {
-    use std::future::Future;
     use std::path::Path;
     use std::time::Duration;
 
