@@ -8,6 +8,7 @@ mod crawled;
 #[expect(dead_code, reason = "other tests look at more of them")]
 #[path = "../explained/mod.rs"]
 mod explained;
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "tests of the command use more of it"))]
 #[path = "../loopback/mod.rs"]
 mod loopback;
 #[path = "../random/mod.rs"]
