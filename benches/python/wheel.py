@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the wheel that is published, and says what it is: `python3 benches/python/wheel.py [--wheel FILE] [--turns 15]`.
 
-It is built against glibc 2.17 by zig (from PyPI, as `ziglang`), with the profile `wheel`: some minutes. `--wheel` takes one that is there. Then it is
+It is built against glibc 2.17 by zig (from PyPI, as `ziglang`), with the profile `dist`: some minutes. `--wheel` takes one that is there. Then it is
 installed into a fresh environment and imported, in processes of their own, each of which says how much time of the processor that took.
 """
 
@@ -32,7 +32,7 @@ def venv(at: pathlib.Path, *packages: str) -> pathlib.Path:
 def build(directory: pathlib.Path) -> pathlib.Path:
     tools = venv(directory / "tools", *TOOLS)
     path = f"{tools}:{os.environ['PATH']}"
-    command = ["maturin", "build", "--locked", "--zig", "--compatibility", "manylinux2014", "--profile", "wheel"]
+    command = ["maturin", "build", "--locked", "--zig", "--compatibility", "manylinux2014", "--profile", "dist"]
     command += ["--target", "x86_64-unknown-linux-gnu", "--out", str(directory)]
     subprocess.run(command, check=True, cwd=PYTHON, env={**os.environ, "PATH": path})
     return next(directory.glob("*.whl"))

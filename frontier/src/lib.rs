@@ -53,3 +53,7 @@ pub mod job;
 #[cfg(feature = "lending")]
 pub mod lending;
 pub mod seen;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
