@@ -397,7 +397,7 @@ def test_drops_and_questions(frontier: Frontier) -> None:
     assert frontier.admit(["https://a.example/3", "mailto:x@a.example"]) == ["dropped", "unsupported_scheme"]
     assert frontier.refusals()["dropped"] == 2  # and the one that waited
     explained = frontier.explain(Link("https://c.example/", queue="q"))
-    assert (explained.kind, explained.url) == ("seen", "https://c.example/") and "seen" in explained.verdict
+    assert (explained.kind, explained.url) == ("waiting", "https://c.example/") and "waiting" in explained.verdict
     assert len(str(explained).splitlines()) > 1
     assert frontier.explain("https://b.example/1", identity=b"i").kind == "not_found"
     with pytest.raises(AddressError, match="no http or https URL"):
