@@ -133,7 +133,7 @@ fn four_mixes_of_cryptography_neither_panic_nor_change() {
     fs::create_dir_all(&workspace).unwrap();
     // The profile is ours, so that what both depend on is not built again.
     let manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n[profile.dev]\nopt-level = 1\nlto = \"off\"\n\
-                    debug = \"line-tables-only\"\n\n[profile.dev.package.crawler]\nopt-level = 0\n";
+                    debug = \"line-tables-only\"\n\n[profile.dev.package.crawler-cli]\nopt-level = 0\n";
     fs::write(workspace.join("Cargo.toml"), manifest).unwrap();
     fs::copy(ours.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
     for (name, beside, feature, first) in MIXES {
@@ -146,7 +146,7 @@ fn four_mixes_of_cryptography_neither_panic_nor_change() {
         };
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{beside}\n{rustls}\n\
-             crawler = {{ path = {ours:?}, default-features = false, features = [\"{feature}\"] }}\n\
+             crawler-cli = {{ path = {ours:?}, default-features = false, features = [\"{feature}\"] }}\n\
              tokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n"
         );
         fs::write(project.join("Cargo.toml"), manifest).unwrap();

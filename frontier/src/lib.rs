@@ -42,7 +42,7 @@
 //! # Floors
 //!
 //! Each module imports only from those before it: bytes, [`address`], [`seen`], [`gate`], [`frontier`], [`job`], `lending`. [`driver`] only
-//! re-exports names of these. The package `crawler` re-exports all public modules but `driver`, and adds the crawl.
+//! re-exports names of these. The package `crawler-cli` re-exports all public modules but `driver`, and adds the crawl.
 
 pub mod address;
 mod bytes;

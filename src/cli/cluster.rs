@@ -18,7 +18,7 @@ mod without {
     use crate::gate::DropRule;
 
     fn refused(layers: &Layers) -> CommandError {
-        let reason = "this crawler was built without it: cargo install crawler --features cluster";
+        let reason = "this crawler was built without it: cargo install crawler-cli --features cluster";
         CommandError::new(Exit::Usage, layers.refusal("cluster.servers", reason))
     }
 

@@ -31,7 +31,7 @@ pub(super) fn crawl(layers: &Layers, count: u32) -> Result<Exit, CommandError> {
     let settings = &layers.settings;
     let refused = |reason: &str| CommandError::new(Exit::Usage, layers.refusal("cluster.dev", reason));
     if !cfg!(feature = "cluster") {
-        return Err(refused("this crawler was built without it: cargo install crawler --features cluster"));
+        return Err(refused("this crawler was built without it: cargo install crawler-cli --features cluster"));
     }
     if !settings.cluster.servers.is_empty() {
         return Err(refused("it has servers of its own: leave --cluster out"));

@@ -91,7 +91,7 @@ impl RecordFile {
         }
         if format == RecordFormat::Parquet && cfg!(not(feature = "parquet")) {
             return Err(
-                "this build writes no Parquet: cargo install --features parquet, or let duckdb make it of .csv",
+                "this build writes no Parquet: cargo install crawler-cli --features parquet, or let duckdb make it of .csv",
             );
         }
         Ok(Self { format, packing, keeps_formulas: false })
