@@ -273,7 +273,7 @@ mod tests {
             revisit_of: Some(RevisitOf::default()),
             preferences: Some(String::new()),
             signed: true,
-            challenge: true,
+            challenge: Some(String::new()),
             links: LinkCounts { userinfo: 1, sent: 1, ..LinkCounts::default() },
             cluster: Some(ClusterPlace::default()),
             ..PageRecord::default()

@@ -29,17 +29,6 @@ const TREE: usize = 16;
 /// A packed sitemap may unpack to this many times its bytes.
 const UNPACKED: usize = 16;
 
-/// Titles of challenges, which ask visitors to show that they are not robots. The headers do not reveal these.
-const CHALLENGES: [&str; 7] = [
-    "Attention Required! | Cloudflare",
-    "Client Challenge",
-    "DDoS-Guard",
-    "Just a moment...",
-    "Making sure you're not a bot!",
-    "Pardon Our Interruption",
-    "Vercel Security Checkpoint",
-];
-
 /// The result of one lease: its outcome and links, for the frontier; its record, for the outputs.
 #[derive(Debug)]
 pub(super) struct Visit {
@@ -140,7 +129,7 @@ impl Visit {
             noindex: response.robots.noindex,
             preferences: written(lease.preferences().and(response.preferences)),
             signed: response.signed,
-            challenge: response.challenge,
+            challenge: response.challenge.map(str::to_owned),
             error: error.map(str::to_owned),
             message: words.map(|words| message(words)),
             ..blank_record(lease, url.key())
@@ -269,7 +258,6 @@ impl Visit {
         let (encoding, from) = extract.encoding.unzip();
         self.record.encoding = encoding.map(str::to_owned);
         self.record.encoding_source = from.map(|from| from.name().to_owned());
-        self.record.challenge |= extract.title.as_deref().is_some_and(|title| CHALLENGES.contains(&title));
         self.record.title = extract.title;
         self.record.canonical = extract.canonical;
         self.record.noindex |= extract.noindex;

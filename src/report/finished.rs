@@ -50,6 +50,7 @@ impl Report {
             waits: tally.waits.clone(),
             sitemaps: tally.sitemaps,
             duplicates: DuplicateFigures::of(tally.duplicates, gate.contents()),
+            challenges: tally.challenges.clone(),
             preferences: tally.preferences.iter().map(|(said, pages)| (said.clone(), *pages)).collect(),
             signed: Some(tally.signed.clone()).filter(|signed| signed.requests > 0),
             recrawl: RecrawlFigures::of(finished),

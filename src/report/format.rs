@@ -68,6 +68,11 @@ pub struct Report {
     /// Pages that repeat another page.
     #[serde(default)]
     pub duplicates: DuplicateFigures,
+    /// Answers that were challenges in place of pages or of a robots.txt, by whose they were: `cloudflare`, `anubis` and so on. Left out if
+    /// none came.
+    #[serde(default, skip_serializing_if = "NameCounts::is_empty")]
+    #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
+    pub challenges: NameCounts,
     /// Pages that are done, by what their sites prefer them to be used for: `train-ai=n` counts those that are denied for training. A page
     /// counts for each purpose of which something was said. URLs that were refused before they were fetched are in `urls.refused`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -50,6 +50,7 @@ impl Report {
         self.waits.merge_with(&other.waits);
         self.sitemaps.merge_with(&other.sitemaps);
         self.duplicates.merge_with(&other.duplicates);
+        self.challenges.merge_with(&other.challenges);
         self.preferences.merge_with(&other.preferences);
         self.signed.merge_with(&other.signed);
         self.recrawl.merge_with(&other.recrawl);

@@ -147,7 +147,7 @@ fn a_site_that_refuses_us_is_told_from_one_that_is_done() {
         0 => Page::of("").answers(Answers::Status(403)),
         1 => Page::of("").answers(Answers::Status(451)),
         2 => Page::of("").answers(Answers::Status(407)),
-        3 => Page::of("<title>Just a moment...</title>"),
+        3 => Page::of("<title>Just a moment...</title>").answers(Answers::Status(403)),
         _ => Page::of("").head("cf-mitigated: challenge\r\n"),
     };
     let paths = (0..20).map(|number| -> &'static str { Box::leak(format!("/{number}").into_boxed_str()) });
@@ -164,6 +164,14 @@ fn a_site_that_refuses_us_is_told_from_one_that_is_done() {
     assert!(ran.out.contains("20 of 21 answers"), "{}", ran.out);
     let metrics = desk.run(&["stats", "job", "--metrics"]).out;
     assert!(metrics.contains("crawler_hosts_refusing{} 1.0"), "{metrics}");
+    assert_eq!(report["challenges"], serde_json::json!({ "cloudflare": 8 }));
+    let full = desk.run(&["stats", "job", "--all"]).out;
+    assert!(full.contains("challenges of cloudflare"), "{full}");
+    for number in [3, 4] {
+        let explained = desk.run(&["explain", &site.url(&format!("/{number}")), "--job", "job"]).out;
+        assert!(explained.contains("a challenge of cloudflare came instead of the page"), "{explained}");
+        assert!(explained.contains("ask more slowly, sign requests (--identity), or write to the site"), "{explained}");
+    }
 }
 
 #[test]

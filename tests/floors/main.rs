@@ -167,6 +167,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/html/json_ld.rs",
             "src/crawl/html/stream/",
             "src/crawl/html/words.rs",
+            "src/crawl/http/challenge.rs",
             "src/crawl/http/framing.rs",
             "src/serve/http/body.rs",
             "src/cli/line_block.rs",

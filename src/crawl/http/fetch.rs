@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use http::header::{self, HeaderMap};
 
 use super::access::{AccessError, Accesses};
+use super::challenge::{self, challenger};
 use super::client::{Client, ClientBody, ClientRequest, ClientResponse};
 use super::clients::{self, ClientParts, FetcherError};
 use super::codec::DecodeError;
@@ -212,6 +213,7 @@ impl Fetcher {
         if response.refused.is_none() {
             response.incomplete = self.read_body((head.headers(), body), &mut response, total, &mut ask).await.err();
         }
+        response.challenge = challenger(response.status, head.headers(), &response.body);
         if response.refused.is_some() {
             (response.body, response.digest, response.exchange) = (Vec::new(), None, None);
             ask.make_room(0).await;
@@ -271,6 +273,7 @@ impl Fetcher {
         let mut pieces = 0;
         let mut is_decided = ask.takes.is_none();
         let mut is_unread = false;
+        let kept = if response.is_success() { SNIFFED } else { challenge::READ };
         let result = loop {
             let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
             let piece = match tokio::time::timeout_at(clock.until().into(), poll_fn(|context| body.poll_chunk(context)))
@@ -310,12 +313,12 @@ impl Fetcher {
                     exchange.body.extend_from_slice(part);
                 }
                 pushed = decoder.push(part, response.wire_bytes);
-                if !is_decided && decoder.bytes().len() >= SNIFFED {
+                if !is_decided && decoder.bytes().len() >= kept {
                     is_decided = true;
                     let is_page = response.is_success() && !decoder.is_raw();
                     let is_taken = |takes: TakesBody| takes(response.content_type.as_deref(), decoder.bytes());
                     if !is_page || !ask.takes.is_none_or(is_taken) {
-                        decoder.only_count(SNIFFED);
+                        decoder.only_count(kept);
                         is_unread = !ask.makes_digest && response.exchange.is_none();
                     }
                 }

@@ -10,11 +10,13 @@
 //! | content codings of bodies | `decoder`, `codec` |
 //! | headers, sign-ins and client certificates for particular hosts | `access_rules`, `access` |
 //! | cookies | `cookie`, `cookie_jar` |
+//! | challenges of front ends | `challenge` |
 //! | shortages of this machine | `shortage` |
 
 mod access;
 mod access_rules;
 mod certificates;
+mod challenge;
 mod client;
 mod client_choice;
 mod clients;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::time::{Duration, Instant};
 
-use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName};
 
 use super::access::AccessError;
 use super::fetch_error::FetchError;
@@ -40,8 +40,8 @@ pub struct Response {
     pub robots: RobotsTag,
     /// What its head prefers the page to be used for: by `Content-Usage`, `Content-Signal`, and `noai` and `noimageai` of `X-Robots-Tag`.
     pub preferences: Preferences,
-    /// Whether its head announces a challenge instead of the page.
-    pub(in crate::crawl) challenge: bool,
+    /// The front end that sent a challenge instead of the page.
+    pub(in crate::crawl) challenge: Option<&'static str>,
     /// The validators for a conditional request.
     pub validators: Option<Box<Validators>>,
     /// The decoded body, up to the limit. With a status other than 2xx, at most 64 KiB or one second of it is taken.
@@ -120,7 +120,7 @@ impl Response {
             location: location.map(|value| location_text(value.as_bytes())),
             retry_after: texts(headers, &header::RETRY_AFTER).next().and_then(|value| retry_after(&value)),
             robots,
-            challenge: is_challenge(headers),
+            challenge: None,
             validators: validators(headers),
             body: Vec::new(),
             body_bytes: 0,
@@ -144,15 +144,6 @@ impl Response {
     pub(in crate::crawl) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
-}
-
-/// Whether a head announces a challenge instead of the page: Cloudflare's `cf-mitigated` and AWS WAF's `x-amzn-waf-action`.
-fn is_challenge(headers: &HeaderMap) -> bool {
-    let is = |name, words: &[&[u8]]| {
-        let value = headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
-        value.is_some_and(|value| words.iter().any(|word| value.eq_ignore_ascii_case(word)))
-    };
-    is("cf-mitigated", &[b"challenge"]) || is("x-amzn-waf-action", &[b"captcha", b"challenge"])
 }
 
 impl fmt::Debug for Response {

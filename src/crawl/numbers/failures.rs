@@ -253,7 +253,7 @@ impl HostAnswers {
 /// How an answer refuses us; `None` if it does not.
 pub(super) fn refusal(record: &PageRecord) -> Option<Cow<'static, str>> {
     match record.status {
-        _ if record.challenge => Some("challenge".into()),
+        _ if record.challenge.is_some() => Some("challenge".into()),
         // RFC 9110 sections 15.5.2, 15.5.4 and 15.5.8, RFC 6585 section 4, RFC 7725.
         Some(status @ (401 | 403 | 407 | 429 | 451)) => Some(status.to_string().into()),
         _ => None,
@@ -339,7 +339,7 @@ mod tests {
                 answers.record(&answer(host, *status));
             }
         }
-        answers.record(&PageRecord { challenge: true, ..answer("wall.test", 200) });
+        answers.record(&PageRecord { challenge: Some("anubis".to_owned()), ..answer("wall.test", 200) });
         answers.record(&PageRecord { status: None, ..answer("down.test", 0) });
         assert_eq!(answers.refusing(), 4);
         let told: Vec<_> = answers.top(9).into_iter().map(|it| (it.host, it.refused, it.answers, it.by)).collect();

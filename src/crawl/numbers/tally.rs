@@ -44,6 +44,8 @@ counters! {
         pub failed_pages: FailedPages,
         /// Hosts' answers to requests for pages: they show which hosts refuse us.
         pub answers: HostAnswers,
+        /// Answers that were challenges, by whose they were.
+        pub challenges: NameCounts,
         /// Pages by what their sites prefer them to be used for.
         pub preferences: NameCounts,
         /// Signed requests.
@@ -144,7 +146,7 @@ impl Tally {
     /// Counts a request for a robots.txt. The sitemaps that it names count as found URLs.
     pub(in crate::crawl) fn record_robots(&mut self, is_done: bool, record: &PageRecord) {
         self.robots.record(is_done, record);
-        self.signed.record(record);
+        self.record_refusal(record);
         self.sources.sitemaps += record.links.admitted;
     }
 
@@ -157,9 +159,16 @@ impl Tally {
 
     fn record_request(&mut self, is_done: bool, record: &PageRecord) {
         self.pages.record(is_done, record);
-        self.signed.record(record);
+        self.record_refusal(record);
         self.links.merge_with(&record.links);
         self.sources.record(record);
+    }
+
+    fn record_refusal(&mut self, record: &PageRecord) {
+        self.signed.record(record);
+        if let Some(by) = &record.challenge {
+            self.challenges.add(by, 1);
+        }
     }
 
     /// The number of records, without those of URLs that were given up.

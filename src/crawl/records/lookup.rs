@@ -129,10 +129,12 @@ fn brief(record: PageRecord) -> Fetched {
 /// What can be done where a site has refused; `None` if it has not.
 fn advice(record: &PageRecord) -> Option<String> {
     let sign = if record.signed { "the request was signed" } else { "sign requests (--identity)" };
+    if let Some(by) = &record.challenge {
+        return Some(format!(
+            "a challenge of {by} came instead of the page: ask more slowly, {sign}, or write to the site"
+        ));
+    }
     Some(match record.status {
-        _ if record.challenge => {
-            format!("a challenge came instead of the page: ask more slowly, {sign}, or write to the site")
-        }
         Some(401 | 407) => "it wants to know who asks: sign_in in [hosts]".to_owned(),
         Some(403) => format!("the site refuses this crawler: ask more slowly, {sign}, or write to the site"),
         Some(429) => "the site wants fewer requests: a longer --host-delay".to_owned(),
@@ -201,29 +203,33 @@ mod tests {
 
     #[test]
     fn a_refusal_comes_with_advice() {
-        let of =
-            |status, challenge, signed| PageRecord { status: Some(status), challenge, signed, ..PageRecord::default() };
+        let of = |status, challenge: Option<&str>, signed| PageRecord {
+            status: Some(status),
+            challenge: challenge.map(str::to_owned),
+            signed,
+            ..PageRecord::default()
+        };
         for (record, said) in [
-            (of(200, false, false), None),
-            (of(404, false, true), None),
+            (of(200, None, false), None),
+            (of(404, None, true), None),
             (
-                of(200, true, false),
-                Some("a challenge came instead of the page: ask more slowly, sign requests (--identity), or"),
+                of(200, Some("anubis"), false),
+                Some("a challenge of anubis came instead of the page: ask more slowly, sign requests (--identity), or"),
             ),
             (
-                of(403, true, true),
-                Some("a challenge came instead of the page: ask more slowly, the request was signed, or"),
+                of(403, Some("f5"), true),
+                Some("a challenge of f5 came instead of the page: ask more slowly, the request was signed, or"),
             ),
-            (of(403, false, false), Some("the site refuses this crawler")),
-            (of(401, false, false), Some("it wants to know who asks")),
-            (of(429, false, false), Some("the site wants fewer requests")),
-            (of(451, false, false), Some("withheld for legal reasons")),
+            (of(403, None, false), Some("the site refuses this crawler")),
+            (of(401, None, false), Some("it wants to know who asks")),
+            (of(429, None, false), Some("the site wants fewer requests")),
+            (of(451, None, false), Some("withheld for legal reasons")),
         ] {
             let message = brief(record).message;
             assert_eq!(message.is_some(), said.is_some(), "{message:?}");
             assert!(message.unwrap_or_default().starts_with(said.unwrap_or_default()), "{said:?}");
         }
-        let own = PageRecord { message: Some("its own".to_owned()), ..of(403, false, false) };
+        let own = PageRecord { message: Some("its own".to_owned()), ..of(403, None, false) };
         assert_eq!(brief(own).message.as_deref(), Some("its own"));
     }
 }

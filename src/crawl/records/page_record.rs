@@ -64,10 +64,10 @@ pub struct PageRecord {
     /// The request was signed by the crawl's identity. Left out where it was not.
     #[serde(skip_serializing_if = "is_false")]
     pub signed: bool,
-    /// A challenge came instead of the page: a page that asks visitors to show that they are people. Recognized by the headers of
-    /// Cloudflare and AWS, and by the titles of common challenges. Left out if none came.
-    #[serde(skip_serializing_if = "is_false")]
-    pub challenge: bool,
+    /// A challenge came instead of the page, which asks visitors to show that they are people or turns robots away: whose it is, such as
+    /// `cloudflare` or `anubis`. Recognized by headers, and by the beginnings of bodies. Left out if none came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub challenge: Option<String>,
     /// What became of its links.
     pub links: LinkCounts,
     /// The values of the `[extract]` fields, by name. Left out if there are no fields, or the page is not HTML.

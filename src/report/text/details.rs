@@ -158,6 +158,9 @@ impl Report {
             let hosts: Vec<_> = refused_by.most_first().into_iter().take(TOP).map(|(host, _)| host).collect();
             page.fact("refused all the same", &thousands(*refused), &hosts.join(", "));
         }
+        for (by, answers) in self.challenges.most_first() {
+            page.fact(&format!("challenges of {by}"), &thousands(answers), "");
+        }
         for (said, pages) in &self.preferences {
             page.fact(&format!("pages with the preference {said}"), &thousands(*pages), "");
         }

@@ -34,7 +34,7 @@ pub(crate) enum Answers {
     OfAnother,
     /// With the whole page to each request.
     Whole,
-    /// With this status and no page.
+    /// With this status.
     Status(u16),
 }
 
@@ -160,7 +160,7 @@ impl Site {
             if page.answers == Answers::OfAnother && asked.status == 304 {
                 head = String::from("ETag: \"of another\"\r\n");
             }
-            if asked.status == 200 {
+            if asked.status == 200 || asked.status >= 400 {
                 head += &page.head;
                 body = page.body;
             }
