@@ -51,6 +51,9 @@ pub(super) enum IdentityRequest {
     },
 }
 
+/// At most this many bytes of a directory are read; 32 keys have 8 KiB.
+const MOST_BYTES: usize = 64 << 10;
+
 /// Does what the user asks about an identity.
 pub(super) fn identity(settings: &AllSettings, request: &IdentityRequest) -> Result<(), CommandError> {
     match request {
@@ -134,7 +137,8 @@ fn shown(time: SystemTime) -> String {
 }
 
 fn verify(fetch: &FetchOptions, key: &str, agent: Option<&str>) -> Result<(), CommandError> {
-    let own = keys(key)?.directory(SystemTime::now());
+    let now = SystemTime::now();
+    let own = keys(key)?.directory(now);
     let mut options = fetch.clone();
     let agent = agent.map(str::to_owned).or_else(|| options.identity.agent.clone());
     let identity = IdentityOptions { key: key.parse().ok(), agent, ..IdentityOptions::default() };
@@ -142,13 +146,19 @@ fn verify(fetch: &FetchOptions, key: &str, agent: Option<&str>) -> Result<(), Co
     let url = identity.as_ref().map(AgentIdentity::agent).unwrap_or_default().to_owned();
     // A site must give its directory to everybody.
     options.identity = IdentityOptions::default();
+    options.max_body_bytes = options.max_body_bytes.min(MOST_BYTES);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::of(Exit::Failed, "cannot start"))?;
     let fetcher = Fetcher::new(&options).map_err(CommandError::of(Exit::Usage, "fetch"))?;
     let response = runtime.block_on(fetcher.fetch(&url));
     let response = response.map_err(CommandError::of(Exit::Failed, format!("cannot fetch {url}")))?;
     let content_type = response.content_type.as_deref().unwrap_or_default();
-    let faults = faults(&own, &url, response.status, content_type, &response.body);
+    let faults = match (response.status, &response.incomplete) {
+        (200, Some(error)) => vec![format!("its answer breaks off: {}", error.message)],
+        (200, None) if response.truncated => vec![format!("it is longer than {} bytes", options.max_body_bytes)],
+        (200, None) => faults(&own, &url, content_type, &response.body, now),
+        (status, _) => vec![format!("it answers {status}, and sites take only a 200, without redirects")],
+    };
     if faults.is_empty() {
         return print(|out| writeln!(out, "{url} has each of the {} published keys", own.keys.len()));
     }
@@ -157,17 +167,15 @@ fn verify(fetch: &FetchOptions, key: &str, agent: Option<&str>) -> Result<(), Co
 }
 
 /// What is wrong with a directory that a site answered with, beside the keys that should be there.
-fn faults(own: &JwkSet, url: &str, status: u16, content_type: &str, body: &[u8]) -> Vec<String> {
-    if status != 200 {
-        return vec![format!("it answers {status}, and sites take only a 200, without redirects")];
-    }
+fn faults(own: &JwkSet, url: &str, content_type: &str, body: &[u8], now: SystemTime) -> Vec<String> {
+    const REMEDY: &str = "put there what crawler identity directory prints";
     let mut faults = Vec::new();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     if url.ends_with(DIRECTORY_PATH) && !essence.eq_ignore_ascii_case(DIRECTORY_TYPE) {
         faults.push(format!("its Content-Type is {content_type:?}; at this place it must be {DIRECTORY_TYPE}"));
     }
     let Ok(there) = serde_json::from_slice::<JwkSet>(body) else {
-        faults.push("it is no JSON with a list of keys: put there what crawler identity directory prints".to_owned());
+        faults.push(format!("it is no JSON with a list of keys: {REMEDY}"));
         return faults;
     };
     for key in &there.keys {
@@ -182,9 +190,22 @@ fn faults(own: &JwkSet, url: &str, status: u16, content_type: &str, body: &[u8])
             ));
         }
     }
-    let is_there = |key: &Jwk| there.keys.iter().any(|other| other.thumbprint() == key.thumbprint());
-    for key in own.keys.iter().filter(|key| !is_there(key)) {
-        faults.push(format!("it lacks the key {}: put there what crawler identity directory prints", key.thumbprint()));
+    for key in &own.keys {
+        let thumbprint = key.thumbprint();
+        let Some(published) = there.keys.iter().find(|other| other.thumbprint() == thumbprint) else {
+            faults.push(format!("it lacks the key {thumbprint}: {REMEDY}"));
+            continue;
+        };
+        let (from, until) = (published.signs_from(), published.published_until());
+        let fault = match (from, until) {
+            (_, Some(until)) if until <= now => format!("has expired there, at {}", shown(until)),
+            (Some(from), _) if from > now && key.signs_from().is_none_or(|from| from <= now) => {
+                format!("signs already, and is valid there only from {}", shown(from))
+            }
+            dates if dates != (key.signs_from(), key.published_until()) => "has other dates there".to_owned(),
+            _ => continue,
+        };
+        faults.push(format!("the key {thumbprint} {fault}: {REMEDY}"));
     }
     faults
 }
@@ -201,17 +222,17 @@ mod tests {
         let of = |set: &JwkSet| set.to_json().into_bytes();
         let one = JwkSet { keys: own.keys[..1].to_vec() };
         let wrong = String::from_utf8(of(&one)).unwrap().replace(own.keys[0].kid().unwrap(), "mine").into_bytes();
-        for (status, kind, body, expected) in [
-            (200, DIRECTORY_TYPE, of(&own), vec![]),
-            (200, "Application/HTTP-Message-Signatures-Directory+json; charset=utf-8", of(&own), vec![]),
-            (301, "", Vec::new(), vec!["it answers 301"]),
-            (200, "application/json", of(&own), vec!["its Content-Type"]),
-            (200, DIRECTORY_TYPE, b"<html>".to_vec(), vec!["it is no JSON"]),
-            (200, DIRECTORY_TYPE, of(&one), vec!["it lacks the key"]),
-            (200, DIRECTORY_TYPE, wrong, vec!["the kid of", "it lacks the key"]),
-            (200, DIRECTORY_TYPE, of(&keys), vec!["it has the PRIVATE half", "it has the PRIVATE half"]),
+        let now = SystemTime::now();
+        for (kind, body, expected) in [
+            (DIRECTORY_TYPE, of(&own), vec![]),
+            ("Application/HTTP-Message-Signatures-Directory+json; charset=utf-8", of(&own), vec![]),
+            ("application/json", of(&own), vec!["its Content-Type"]),
+            (DIRECTORY_TYPE, b"<html>".to_vec(), vec!["it is no JSON"]),
+            (DIRECTORY_TYPE, of(&one), vec!["it lacks the key"]),
+            (DIRECTORY_TYPE, wrong, vec!["the kid of", "it lacks the key"]),
+            (DIRECTORY_TYPE, of(&keys), vec!["it has the PRIVATE half", "it has the PRIVATE half"]),
         ] {
-            let faults = faults(&own, &url, status, kind, &body);
+            let faults = faults(&own, &url, kind, &body, now);
             let is_as =
                 faults.len() == expected.len() && faults.iter().zip(&expected).all(|(is, said)| is.starts_with(said));
             assert!(is_as, "{faults:?} {expected:?}");

@@ -5,6 +5,8 @@
 //! Python in `SIGNATURES_PYTHON` and the program in `SIGNATURES_PROGRAM`.
 #![cfg(feature = "simulate")]
 
+#[cfg(feature = "cli")]
+mod directory;
 #[expect(dead_code, reason = "other tests use more of it")]
 #[path = "../http2/server.rs"]
 mod http2;

@@ -17,7 +17,7 @@
 //! A key file is a JWK Set with the private halves, or one private JWK, or an Ed25519 key in PEM (PKCS#8), as `openssl genpkey` writes it.
 //! Of several keys, that with the latest `nbf` that has passed signs; all that have not expired are in the directory. So a new key is
 //! published some time before it signs, and the old one for some time after. A file that changes is read anew, at most once a second; if it
-//! cannot be read, or has no key, the keys from before stay in force.
+//! cannot be read, or has no key that signs now, the keys from before stay in force.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -230,12 +230,8 @@ impl AgentIdentity {
         aws_lc_rs::rand::fill(&mut nonce).map_err(|_| unfit("the system has no random numbers"))?;
         let signers = self.signers();
         let now = seconds(now);
-        let may = |key: &&Signer| key.nbf.is_none_or(|nbf| nbf <= now) && key.exp.is_none_or(|exp| now < exp);
-        let signer = signers.iter().filter(may).rev().max_by_key(|key| key.nbf);
-        let signer = signer.ok_or_else(|| SigningError::Key {
-            of: self.source.to_string(),
-            reason: "none of its keys signs now: crawler identity new FILE adds one".to_owned(),
-        })?;
+        let signer = signing(&signers, now)
+            .ok_or_else(|| SigningError::Key { of: self.source.to_string(), reason: NONE_SIGNS.to_owned() })?;
         let dates = (now.saturating_sub(CLOCKS), now + self.validity + CLOCKS);
         let nonce = BASE64_STANDARD.encode(nonce);
         let params = params(LABEL, &signer.thumbprint, dates, &nonce);
@@ -272,6 +268,14 @@ impl AgentIdentity {
         }
         Arc::clone(&keys.signers)
     }
+}
+
+const NONE_SIGNS: &str = "none of its keys signs now: crawler identity new FILE adds one";
+
+/// The key that signs at this time: see [`JwkSet::signing`].
+fn signing(signers: &[Signer], now: u64) -> Option<&Signer> {
+    let may = |key: &&Signer| key.nbf.is_none_or(|nbf| nbf <= now) && key.exp.is_none_or(|exp| now < exp);
+    signers.iter().filter(may).rev().max_by_key(|key| key.nbf)
 }
 
 /// The parameters of a signature (RFC 9421 section 2.3), with its components.
@@ -327,7 +331,9 @@ fn read(source: &IdentityKey) -> Result<(Arc<[Signer]>, Option<Stamp>), String> 
     let signer = |key: &Jwk| {
         key.pair().map(|pair| Signer { pair, thumbprint: key.thumbprint().into(), nbf: key.nbf, exp: key.exp })
     };
-    Ok((set.keys.iter().map(signer).collect::<Result<_, _>>()?, stamp))
+    let signers: Arc<[_]> = set.keys.iter().map(signer).collect::<Result<_, _>>()?;
+    signing(&signers, seconds(SystemTime::now())).ok_or(NONE_SIGNS)?;
+    Ok((signers, stamp))
 }
 
 /// A key file must be its owner's alone.
@@ -465,6 +471,10 @@ mod tests {
         std::fs::write(&file, "half a fi").unwrap();
         assert_eq!(signer(), keys[0].thumbprint());
         std::fs::remove_file(&file).unwrap();
+        assert_eq!(signer(), keys[0].thumbprint());
+        let mut over = keys[1].clone();
+        over.publish_until(SystemTime::now() - Duration::from_secs(1));
+        write_keys(&file, &JwkSet { keys: vec![over] }).unwrap();
         assert_eq!(signer(), keys[0].thumbprint());
         write_keys(&file, &JwkSet { keys: keys[1..].to_vec() }).unwrap();
         assert_eq!(signer(), keys[1].thumbprint());
