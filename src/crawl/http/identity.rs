@@ -208,15 +208,9 @@ impl AgentIdentity {
     /// # Errors
     /// If it has no host, or no key signs at this time.
     pub fn sign<B>(&self, request: &mut Request<B>, now: SystemTime) -> Result<(), SigningError> {
-        let is_http = request.uri().scheme_str() == Some("http");
-        let of_host = || request.headers().get(http::header::HOST).and_then(|host| host.to_str().ok());
-        let authority = request.uri().authority().map(http::uri::Authority::as_str).or_else(of_host);
+        let authority = authority(request);
         let authority = authority.ok_or_else(|| SigningError::Request("the request has no host".to_owned()))?;
-        // RFC 9421 section 2.2.3: without a user, in lower case, and without the scheme's default port.
-        let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority).to_ascii_lowercase();
-        let port = if is_http { ":80" } else { ":443" };
-        let headers = self.headers(authority.strip_suffix(port).unwrap_or(&authority), now)?;
-        headers.add_to(request.headers_mut());
+        self.headers(&authority, now)?.add_to(request.headers_mut());
         Ok(())
     }
 
@@ -226,22 +220,13 @@ impl AgentIdentity {
     /// If no key signs at this time, or the host cannot be in a header.
     pub fn headers(&self, authority: &str, now: SystemTime) -> Result<SignatureHeaders, SigningError> {
         let mut nonce = [0; 64];
-        let unfit = |reason: &str| SigningError::Request(reason.to_owned());
-        aws_lc_rs::rand::fill(&mut nonce).map_err(|_| unfit("the system has no random numbers"))?;
+        let unfit = |_| SigningError::Request("the system has no random numbers".to_owned());
+        aws_lc_rs::rand::fill(&mut nonce).map_err(unfit)?;
         let signers = self.signers();
         let now = seconds(now);
         let signer = signing(&signers, now)
             .ok_or_else(|| SigningError::Key { of: self.source.to_string(), reason: NONE_SIGNS.to_owned() })?;
-        let dates = (now.saturating_sub(CLOCKS), now + self.validity + CLOCKS);
-        let nonce = BASE64_STANDARD.encode(nonce);
-        let params = params(LABEL, &signer.thumbprint, dates, &nonce);
-        let base = base(LABEL, authority, &self.agent, &params);
-        let signature = BASE64_STANDARD.encode(signer.pair.sign(base.as_bytes()));
-        let value = |text: String| HeaderValue::try_from(text).map_err(|_| unfit("the host cannot be in a header"));
-        let mut signature = value(format!("{LABEL}=:{signature}:"))?;
-        signature.set_sensitive(true);
-        let agent = value(format!("{LABEL}=\"{}\"", self.agent))?;
-        Ok(SignatureHeaders { agent, input: value(format!("{LABEL}={params}"))?, signature })
+        signed(signer, LABEL, &self.agent, authority, dates(now, self.validity), &nonce)
     }
 
     /// The keys in force. A file that has changed is read anew.
@@ -276,6 +261,43 @@ const NONE_SIGNS: &str = "none of its keys signs now: crawler identity new FILE 
 fn signing(signers: &[Signer], now: u64) -> Option<&Signer> {
     let may = |key: &&Signer| key.nbf.is_none_or(|nbf| nbf <= now) && key.exp.is_none_or(|exp| now < exp);
     signers.iter().filter(may).rev().max_by_key(|key| key.nbf)
+}
+
+/// The host that a request is for, as it is signed (RFC 9421 section 2.2.3): without a user, in lower case, and without the scheme's
+/// default port.
+fn authority<B>(request: &Request<B>) -> Option<String> {
+    let of_host = || request.headers().get(http::header::HOST).and_then(|host| host.to_str().ok());
+    let authority = request.uri().authority().map(http::uri::Authority::as_str).or_else(of_host)?;
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority).to_ascii_lowercase();
+    let port = if request.uri().scheme_str() == Some("http") { ":80" } else { ":443" };
+    Some(authority.strip_suffix(port).map(str::to_owned).unwrap_or(authority))
+}
+
+/// From when to when a signature holds that is made now.
+fn dates(now: u64, validity: u64) -> (u64, u64) {
+    (now.saturating_sub(CLOCKS), now + validity + CLOCKS)
+}
+
+/// The headers of a signature by this key.
+fn signed(
+    signer: &Signer,
+    label: &str,
+    agent: &str,
+    authority: &str,
+    dates: (u64, u64),
+    nonce: &[u8],
+) -> Result<SignatureHeaders, SigningError> {
+    let params = params(label, &signer.thumbprint, dates, &BASE64_STANDARD.encode(nonce));
+    let signature = BASE64_STANDARD.encode(signer.pair.sign(base(label, authority, agent, &params).as_bytes()));
+    let unfit = |_| SigningError::Request("the host cannot be in a header".to_owned());
+    let value = |text: String| HeaderValue::try_from(text).map_err(unfit);
+    let mut signature = value(format!("{label}=:{signature}:"))?;
+    signature.set_sensitive(true);
+    Ok(SignatureHeaders {
+        agent: value(format!("{label}=\"{agent}\""))?,
+        input: value(format!("{label}={params}"))?,
+        signature,
+    })
 }
 
 /// The parameters of a signature (RFC 9421 section 2.3), with its components.
@@ -328,12 +350,13 @@ fn read(source: &IdentityKey) -> Result<(Arc<[Signer]>, Option<Stamp>), String> 
         Secret::Environment(_) => error,
     })?;
     let set = JwkSet::read(&text)?;
-    let signer = |key: &Jwk| {
-        key.pair().map(|pair| Signer { pair, thumbprint: key.thumbprint().into(), nbf: key.nbf, exp: key.exp })
-    };
     let signers: Arc<[_]> = set.keys.iter().map(signer).collect::<Result<_, _>>()?;
     signing(&signers, seconds(SystemTime::now())).ok_or(NONE_SIGNS)?;
     Ok((signers, stamp))
+}
+
+fn signer(key: &Jwk) -> Result<Signer, String> {
+    key.pair().map(|pair| Signer { pair, thumbprint: key.thumbprint().into(), nbf: key.nbf, exp: key.exp })
 }
 
 /// A key file must be its owner's alone.
@@ -353,33 +376,57 @@ fn check_mode(path: &Path) -> Result<(), String> {
 mod tests {
     use std::time::UNIX_EPOCH;
 
+    use serde_json::Value;
+
     use super::*;
-    use crate::crawl::http::identity_keys::tests::test_key;
     use crate::crawl::http::identity_keys::write_keys;
 
-    fn signed(key: &Jwk, base: &str) -> String {
-        BASE64_STANDARD.encode(key.pair().unwrap().sign(base.as_bytes()))
-    }
-
+    /// RFC 8037, RFC 9421, the draft, and ours. The Python package reads them too, and makes the same bytes.
     #[test]
-    fn the_vector_of_rfc_9421_appendix_b_2_6() {
-        let base = "\"date\": Tue, 20 Apr 2021 02:07:55 GMT\n\"@method\": POST\n\"@path\": /foo\n\"@authority\": example.com\n\
-            \"content-type\": application/json\n\"content-length\": 18\n\"@signature-params\": (\"date\" \"@method\" \"@path\" \
-            \"@authority\" \"content-type\" \"content-length\");created=1618884473;keyid=\"test-key-ed25519\"";
-        let expected = "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==";
-        assert_eq!(signed(&test_key(), base), expected);
-        assert!(test_key().verifies(base.as_bytes(), &BASE64_STANDARD.decode(expected).unwrap()));
-    }
-
-    #[test]
-    fn the_vector_of_the_draft() {
-        // draft-ietf-webbotauth-httpsig-protocol, "EdDSA Using Curve edwards25519".
-        let key = test_key();
-        let nonce = "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==";
-        let params = params("sig2", &key.thumbprint(), (1_735_689_600, 4_889_289_600), nonce);
-        let base = base("sig2", "example.com", "https://signature-agent.test", &params);
-        let expected = "CGokAoY/FrPpyuzTe1Fb2kLTAH9Idw6qSFd1+D77r1firsMRCxeuLu5e6O+ek3zQgDMAzjiXtLVfqE00xnABCQ==";
-        assert_eq!(signed(&key, &base), expected);
+    fn the_vectors_of_the_standards_and_ours() {
+        let vectors: Value = serde_json::from_str(include_str!("../../../tests/identity/vectors.json")).unwrap();
+        let of = |name: &str| vectors[name].as_array().unwrap();
+        let text = |vector: &Value, name: &str| vector[name].as_str().unwrap().to_owned();
+        let number = |vector: &Value, name: &str| vector[name].as_u64().unwrap();
+        let key =
+            |vector: &Value| -> Jwk { serde_json::from_value(vectors["keys"][&text(vector, "key")].clone()).unwrap() };
+        for vector in of("thumbprints") {
+            assert_eq!(key(vector).thumbprint(), text(vector, "thumbprint"), "{vector}");
+        }
+        for vector in of("signatures") {
+            let (bytes, expected) = (text(vector, "text"), text(vector, "signature"));
+            assert_eq!(
+                BASE64_STANDARD.encode(key(vector).pair().unwrap().sign(bytes.as_bytes())),
+                expected,
+                "{vector}"
+            );
+            assert!(key(vector).verifies(bytes.as_bytes(), &BASE64_STANDARD.decode(expected).unwrap()));
+        }
+        for vector in of("requests") {
+            let nonce = BASE64_STANDARD.decode(text(vector, "nonce")).unwrap();
+            let valid = (number(vector, "created"), number(vector, "expires"));
+            let signer = signer(&key(vector)).unwrap();
+            let (label, agent) = (text(vector, "label"), text(vector, "agent"));
+            let headers = signed(&signer, &label, &agent, &text(vector, "authority"), valid, &nonce).unwrap();
+            for (name, value) in [
+                ("Signature-Agent", headers.agent),
+                ("Signature-Input", headers.input),
+                ("Signature", headers.signature),
+            ] {
+                assert_eq!(value, text(&vector["headers"], name), "{vector}");
+            }
+            if vector["url"].is_string() {
+                let request = Request::get(text(vector, "url")).body(()).unwrap();
+                assert_eq!(authority(&request), Some(text(vector, "authority")));
+                assert_eq!(dates(number(vector, "now"), number(vector, "validity")), valid);
+            }
+        }
+        for vector in of("files") {
+            let set: JwkSet = serde_json::from_value(vector.clone()).unwrap();
+            let now = UNIX_EPOCH + Duration::from_secs(number(vector, "now"));
+            assert_eq!(set.signing(now).map(Jwk::thumbprint), Some(text(vector, "signs")));
+            assert_eq!(set.directory(now).to_json(), text(vector, "directory"));
+        }
     }
 
     fn identity(directory: &Path, keys: &[Jwk]) -> AgentIdentity {

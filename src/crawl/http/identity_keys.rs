@@ -305,24 +305,12 @@ pub(crate) fn write_keys(path: &Path, set: &JwkSet) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
     /// RFC 9421 appendix B.1.4.
     const TEST_JWK: &str = r#"{"kty":"OKP","crv":"Ed25519","kid":"test-key-ed25519",
         "d":"n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"}"#;
-
-    pub(in crate::crawl::http) fn test_key() -> Jwk {
-        serde_json::from_str(TEST_JWK).unwrap()
-    }
-
-    #[test]
-    fn the_thumbprint_of_rfc_8037_appendix_a_3() {
-        let key = r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
-        let key: Jwk = serde_json::from_str(key).unwrap();
-        assert_eq!(key.thumbprint(), "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
-        assert_eq!(test_key().thumbprint(), TEST_KEY);
-    }
 
     #[test]
     fn a_key_file_has_one_of_three_forms() {
