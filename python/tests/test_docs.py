@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import json
 import pathlib
 from collections.abc import Iterator
 
@@ -62,6 +63,10 @@ def test_examples_are_where_they_are_looked_for() -> None:
 @pytest.mark.parametrize("page", ["python/README.md", "docs/guide/python.md", "README.md"])
 def test_each_python_block_of_a_page_runs(page: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # What `crawler identity new` makes.
+    vectors = json.loads((ROOT / "tests/identity/vectors.json").read_text())
+    pathlib.Path("identity.json").touch(0o600)
+    pathlib.Path("identity.json").write_text(json.dumps(vectors["keys"]["ours"]))
     blocks = (ROOT / page).read_text().split("```python\n")[1:]
     assert blocks
     scope: dict[str, object] = {}
@@ -80,4 +85,4 @@ def test_all_names_what_there_is() -> None:
     scope: dict[str, object] = {}
     exec("from crawler_frontier import *", scope)
     public = {name for name in vars(crawler_frontier) if not name.startswith("_")} - {"TYPE_CHECKING", "annotations"}
-    assert public <= set(crawler_frontier.__all__) | {"aio", "crawlee", "remote", "scrapy"}
+    assert public <= set(crawler_frontier.__all__) | {"aio", "crawlee", "identity", "remote", "scrapy"}

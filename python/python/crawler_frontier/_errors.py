@@ -47,6 +47,10 @@ class MetadataError(FrontierError, ValueError):
     """More bytes are to travel with a URL than can be kept. Nothing was queued."""
 
 
+class IdentityError(CrawlerError, ValueError):
+    """Keys cannot sign, or what is said of them is unfit. The message has no secret."""
+
+
 class RemoteError(FrontierError):
     """A server of frontiers refuses what was asked of it, or could not be asked. A refusal has changed nothing."""
 
