@@ -336,6 +336,68 @@ fn four_thousand_files_let_the_same_be_fetched_with_and_without_such_lines() {
     assert!(stating > 400, "{stating} of the files state something");
 }
 
+/// A statement after each line of a file; and the paths of its rules, as URLs have them.
+fn stated_after_each_line(file: &[u8]) -> (Vec<u8>, Vec<String>) {
+    const STATEMENTS: [&str; 4] = [
+        "Content-Usage: train-ai=n",
+        "Content-Signal: search=yes, ai-train=no",
+        "Content-Usage: /a search=n",
+        "Content-Signal:",
+    ];
+    let (mut with, mut paths) = (Vec::new(), vec!["/".to_owned(), "/a".to_owned()]);
+    for (number, line) in file.split(|byte| matches!(byte, b'\n' | b'\r')).enumerate() {
+        with.extend_from_slice(line);
+        if !line.is_empty() {
+            with.extend_from_slice(format!("\n{}", STATEMENTS[number % STATEMENTS.len()]).as_bytes());
+        }
+        with.push(b'\n');
+        let line = String::from_utf8_lossy(line);
+        let rule = line.split_once(':').filter(|(name, _)| name.trim().to_ascii_lowercase().ends_with("allow"));
+        let path = rule.map(|(_, path)| path.trim().replace('*', "x").replace('$', ""));
+        paths.extend(path.filter(|path| path.starts_with('/')));
+    }
+    (with, paths)
+}
+
+/// `ROBOTS_FILES=DIR cargo test -p crawler-frontier --test frontier preferences -- --include-ignored --nocapture`: real files, such as those
+/// in the sources of Python's `protego`.
+#[test]
+#[ignore = "reads the files of a folder, ROBOTS_FILES"]
+fn real_files_let_the_same_be_fetched_with_statements() {
+    let mut folders =
+        vec![std::path::PathBuf::from(std::env::var_os("ROBOTS_FILES").expect("ROBOTS_FILES names a folder"))];
+    let (mut files, mut stating, mut cut, mut answers) = (0, 0, 0, 0);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+                continue;
+            }
+            let mut without = std::fs::read(&entry).unwrap();
+            let (mut with, mut paths) = stated_after_each_line(&without);
+            while with.len() > Robots::MAX_BYTES {
+                without.truncate(without.len() / 2);
+                (with, paths) = stated_after_each_line(&without);
+                cut += 1;
+            }
+            files += 1;
+            let lines = without.to_ascii_lowercase();
+            let says = |line: &[u8]| line.starts_with(b"content-usage") || line.starts_with(b"content-signal");
+            stating += usize::from(lines.split(|byte| matches!(byte, b'\n' | b'\r')).any(says));
+            for agent in ["crawler", "GPTBot", "Googlebot", "nobody"] {
+                let [with, without] = [&with, &without].map(|file| Robots::parse(file, agent));
+                assert_eq!(with.crawl_delay(), without.crawl_delay(), "{}", entry.display());
+                for path in &paths {
+                    assert_eq!(with.ruling(path), without.ruling(path), "{}: {agent} {path}", entry.display());
+                }
+                answers += paths.len();
+            }
+        }
+    }
+    println!("{files} files ({cut} halved, {stating} with statements of their own), {answers} answers, all the same");
+    assert!(files > 0);
+}
+
 proptest! {
     #[test]
     fn any_file_lets_the_same_be_fetched_without_such_lines(
