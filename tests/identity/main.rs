@@ -10,7 +10,7 @@ mod directory;
 #[expect(dead_code, reason = "other tests use more of it")]
 #[path = "../http2/server.rs"]
 mod http2;
-#[expect(dead_code, reason = "other tests use more of it")]
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "other tests use more of it"))]
 #[path = "../command/proxy/server.rs"]
 mod server;
 
@@ -23,7 +23,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use crawler::crawl::{FetchOptions, Fetcher, IdentityOptions, Jwk, JwkSet};
+use crawler::crawl::{ClientChoice, FetchOptions, Fetcher, IdentityOptions, Jwk, JwkSet};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -219,16 +219,24 @@ async fn a_thousand_pages_over_http_2_while_the_key_is_rotated() {
     keys.hold(&requests, 2);
 }
 
-#[tokio::test]
-async fn a_proxy_is_shown_the_signature_of_what_it_forwards_and_no_more() {
+/// The clients.
+const CLIENTS: &[ClientChoice] = &[
+    ClientChoice::DIRECT,
+    #[cfg(feature = "reqwest")]
+    ClientChoice::REQWEST,
+];
+
+/// Fetches twenty pages each of a plain and a secure host through a proxy, and checks that the hosts were shown signatures.
+async fn through(proxy: &str, client: ClientChoice) {
     let keys = Keys::new();
     let (plain, secure) = (Host::plain(page), Host::secure(page));
-    let (proxy, told) = server::http(|_| false);
     let mut options = keys.options();
-    options.proxy = format!("http://{proxy}").parse().ok();
+    options.proxy = proxy.parse().ok();
+    options.client = client;
     let fetcher = Fetcher::new(&options).unwrap();
     for number in 0..20 {
-        for origin in [format!("http://{}", plain.address), format!("https://{}", secure.address)] {
+        let [to, tls] = [plain.address.port(), secure.address.port()];
+        for origin in [format!("http://far.test:{to}"), format!("https://site.test:{tls}")] {
             assert_eq!(fetcher.fetch(&format!("{origin}/{number}")).await.unwrap().status, 200);
         }
     }
@@ -236,9 +244,30 @@ async fn a_proxy_is_shown_the_signature_of_what_it_forwards_and_no_more() {
     requests.extend(signed("https", &secure.asked()));
     assert_eq!(requests.len(), 40);
     keys.hold(&requests, 1);
-    let told = told.lock().unwrap().clone();
-    let tunnels: Vec<_> = told.iter().filter(|head| head.starts_with("CONNECT ")).collect();
-    assert!(!tunnels.is_empty() && tunnels.iter().all(|head| !head.to_ascii_lowercase().contains("signature")));
+}
+
+#[tokio::test]
+async fn an_http_proxy_is_shown_the_signature_of_what_it_forwards_and_no_more() {
+    for client in CLIENTS {
+        let (proxy, told) = server::http(|_| false);
+        through(&format!("http://{proxy}"), *client).await;
+        let told = told.lock().unwrap().clone();
+        let (tunnels, forwarded): (Vec<_>, Vec<_>) = told.iter().partition(|head| head.starts_with("CONNECT "));
+        assert!(!tunnels.is_empty() && tunnels.iter().all(|head| !head.to_ascii_lowercase().contains("signature")));
+        assert!(forwarded.len() == 20 && forwarded.iter().all(|head| header(head, "signature").is_some()));
+    }
+}
+
+#[tokio::test]
+async fn what_goes_through_a_socks_proxy_is_signed() {
+    for client in CLIENTS {
+        let (proxy, told) = server::socks(None);
+        through(&format!("socks5h://{proxy}"), *client).await;
+        // All that it was told: it would not have read a header.
+        assert!(
+            told.lock().unwrap().iter().all(|name| name.starts_with("far.test:") || name.starts_with("site.test:"))
+        );
+    }
 }
 
 #[tokio::test]
