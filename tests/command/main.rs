@@ -59,6 +59,7 @@ mod open_files;
 mod proxy;
 #[cfg(unix)]
 mod recrawl_job;
+mod refused;
 #[cfg(unix)]
 mod repair;
 mod report_page;
