@@ -7,7 +7,7 @@ use super::output::{self, print};
 use super::settings::AllSettings;
 use super::signals::Signals;
 use super::{log, stats};
-use crate::crawl::{DENIED, FinishReason, Finished, NameCounts, SeedCounts, Tally};
+use crate::crawl::{DENIED, FinishReason, Finished, NO_ROOTS, NameCounts, SeedCounts, Tally};
 use crate::frontier::Failure as Failed;
 use crate::job::Job;
 use crate::report::{Report, ReportPart};
@@ -122,9 +122,14 @@ fn nothing_crawled(finished: &Finished) -> String {
     reasons.extend(statuses.map(|(status, count)| format!("{count} answered: status {status}")));
     reasons.extend(pages.unwanted.most_first().iter().map(|(name, count)| format!("{count} refused: {name}")));
     reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
+    let examples =
+        |of: Failed| [robots, pages].into_iter().filter_map(move |in_| in_.examples.get(of.name())).flatten();
+    if examples(Failed::Tls).any(|example| example.message == NO_ROOTS) {
+        reasons.push(NO_ROOTS.to_owned());
+    }
     if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {
-        let examples = [robots, pages].into_iter().filter_map(|of| of.examples.get(Failed::Address.name())).flatten();
-        let (denied, private): (Vec<_>, Vec<_>) = examples.partition(|example| example.message.ends_with(DENIED));
+        let (denied, private): (Vec<_>, Vec<_>) =
+            examples(Failed::Address).partition(|example| example.message.ends_with(DENIED));
         if !denied.is_empty() {
             reasons.push("addresses in fetch.deny_networks are never asked".to_owned());
         }

@@ -94,8 +94,6 @@ pub use error::CrawlError;
 pub use fields::{FieldError, FieldPart, FieldRule, FieldSet, FieldValue};
 pub use finished::Finished;
 pub use html::{EncodingSource, Link, LinkKind, LinkText, Page, PageLinks, RobotsTag, is_html, parse};
-#[cfg(feature = "cli")]
-pub(crate) use http::DENIED;
 #[cfg(feature = "cluster")]
 pub(crate) use http::RequestPermit;
 #[cfg(feature = "reqwest")]
@@ -108,6 +106,8 @@ pub use http::{
     IdentityOptions, Jwk, JwkSet, Network, NetworkError, ProxyAddress, ProxyChoice, Response, Secret, SignIn,
     SignatureHeaders, SigningError, Truncated,
 };
+#[cfg(feature = "cli")]
+pub(crate) use http::{DENIED, NO_ROOTS};
 #[cfg(feature = "cli")]
 pub(crate) use http::{DIRECTORY_PATH, DIRECTORY_TYPE, write_keys};
 pub use latencies::{Latencies, Percentiles};

@@ -16,7 +16,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
 use crate::both;
-use crate::ran::{Ran, crawler};
+use crate::ran::{Ran, crawler, set};
 use crate::visitors;
 
 /// A file of the tests' certificates. `ecdsa.pem` and `rsa.pem` are signed by the authorities of their names, for site.test and 127.0.0.1;
@@ -84,6 +84,36 @@ async fn further_authorities_are_trusted_and_nobody_else() {
     assert_eq!(fetched(address, "site.test", with("ecdsa-authority.pem")).await, Ok(b"0".to_vec()));
     assert_eq!(fetched(address, "site.test", with("rsa-authority.pem")).await, Err(Failure::Tls), "another's");
     assert_eq!(fetched(address, "other.test", with("ecdsa-authority.pem")).await, Err(Failure::Tls), "another name");
+}
+
+/// On a machine without certificates of authorities the error says what to do, and `--ca-file` alone is enough.
+#[test]
+fn without_certificates_of_authorities_the_error_says_so() {
+    let site = format!("https://{}/", serve(None));
+    for client in ["direct", "reqwest"] {
+        let place = TempDir::new().unwrap();
+        let run = |job: &str, further: &[&str]| -> Ran {
+            let options = [
+                "--client",
+                client,
+                "--allow-private-addresses",
+                "--no-robots",
+                "--no-sitemaps",
+                "--host-delay=1ms",
+                "-q",
+            ];
+            let mut command = crawler(&place, [&site, "--job", job]);
+            command.args(options).args(further).envs(set([("POLITENESS_BACKOFF", "1ms")]));
+            command.envs([("SSL_CERT_FILE", "/nowhere"), ("SSL_CERT_DIR", "/nowhere")]).output().unwrap().into()
+        };
+        let (words, file) = ("this machine has no certificates of authorities", pem("ecdsa-authority.pem"));
+        let without = run("without", &[]);
+        assert_eq!(without.code, Some(3), "{client}: {}", without.err);
+        let error = without.err.lines().find(|line| line.starts_with("crawler: error: ")).unwrap();
+        assert!(error.contains(words) && error.contains("ca-certificates") && error.contains("--ca-file"), "{error}");
+        let with = run("with", &["--ca-file", file.to_str().unwrap()]);
+        assert!(with.code == Some(0) && !with.err.contains(words), "{client}: {}", with.err);
+    }
 }
 
 /// Sites have such names below their wildcards, and no certificate names one of them.

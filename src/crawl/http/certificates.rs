@@ -145,15 +145,21 @@ pub(super) fn provider() -> CryptoProvider {
     provider
 }
 
-/// Accepts every certificate. Anyone on the network path may read and change what is sent.
+/// Accepts every certificate, or none. Where it accepts, anyone on the network path may read and change what is sent.
 #[derive(Debug)]
 pub(super) struct Unverified {
     provider: Arc<CryptoProvider>,
+    accepts: bool,
 }
 
 impl Unverified {
-    pub(super) fn by(provider: &Arc<CryptoProvider>) -> Self {
-        Self { provider: Arc::clone(provider) }
+    pub(super) fn all(provider: &Arc<CryptoProvider>) -> Self {
+        Self { provider: Arc::clone(provider), accepts: true }
+    }
+
+    /// Refuses every certificate, since nothing is known to verify it by.
+    pub(super) fn none(provider: &Arc<CryptoProvider>) -> Self {
+        Self { provider: Arc::clone(provider), accepts: false }
     }
 }
 
@@ -166,7 +172,10 @@ impl ServerCertVerifier for Unverified {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
+        if self.accepts {
+            return Ok(ServerCertVerified::assertion());
+        }
+        Err(Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(NoRoots)))))
     }
 
     /// A signature by a certificate that anyone may have made proves nothing, so it is not checked.
@@ -199,6 +208,15 @@ impl ServerCertVerifier for Unverified {
     "no certificate can be for this name: after its first dot, a label begins or ends with a hyphen or has a strange character"
 )]
 pub(super) struct InvalidTlsName;
+
+/// What is missing, and what helps.
+pub(crate) const NO_ROOTS: &str =
+    "this machine has no certificates of authorities: install Debian's ca-certificates, or name a file by --ca-file";
+
+/// A system without certificates of authorities. Each certificate is refused with it.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{NO_ROOTS}")]
+pub(super) struct NoRoots;
 
 /// A certificate without a wildcard for the name.
 #[derive(Clone, Copy, Debug, thiserror::Error)]

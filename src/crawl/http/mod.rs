@@ -43,6 +43,8 @@ mod tls;
 
 pub use access::AccessError;
 pub use access_rules::{AccessRules, GroupAccess, HostAccess, Secret, SignIn};
+#[cfg(feature = "cli")]
+pub(crate) use certificates::NO_ROOTS;
 pub use client::{Client, ClientBody, ClientFuture, ClientRequest, ClientResponse};
 pub use client_choice::ClientChoice;
 pub use clients::FetcherError;

@@ -9,12 +9,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use rustls::ClientConfig;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ResolvesClientCert, Resumption};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::sign::SingleCertAndKey;
-use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -25,7 +25,7 @@ use tokio_rustls::client::TlsStream;
 #[cfg(feature = "cluster")]
 use super::certificates::Renewed;
 use super::certificates::{
-    ByWildcard, ClientIdentity, InvalidTlsName, NoWildcard, Unverified, hello_name, provider, roots,
+    ByWildcard, ClientIdentity, InvalidTlsName, NoRoots, NoWildcard, Unverified, hello_name, provider, roots,
 };
 
 /// TLS sessions of at most this many hosts are kept. With a kept session, the next connection needs no certificates and no signatures. A
@@ -39,8 +39,7 @@ const SESSIONS: usize = 8;
 /// Makes connectors. It has its own cryptography, so nothing is installed for the whole process.
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
-    /// `None` on a system without certificates: every handshake then fails, and only http works.
-    verifier: Option<Arc<dyn ServerCertVerifier>>,
+    verifier: Arc<dyn ServerCertVerifier>,
 }
 
 /// Makes TLS handshakes. Cheap to clone; clones share sessions.
@@ -54,19 +53,16 @@ pub(super) struct Connector {
 }
 
 impl Tls {
-    /// Verifies certificates by the system's roots and those in `ca_files`.
+    /// Verifies certificates by the system's roots and those in `ca_files`. Where there are none, each handshake fails, and only http works.
     ///
     /// # Errors
     /// When a file of certificates cannot be read.
     pub(super) fn new(ca_files: &[PathBuf]) -> Result<Self, String> {
         let provider = Arc::new(provider());
         let roots = roots(ca_files)?;
-        let verifier = match Verifier::new_with_extra_roots(roots, Arc::clone(&provider)) {
-            Ok(verifier) => Some(Arc::new(verifier) as Arc<_>),
-            Err(error) => {
-                tracing::warn!(%error, "https will fail");
-                None
-            }
+        let verifier: Arc<dyn ServerCertVerifier> = match Verifier::new_with_extra_roots(roots, Arc::clone(&provider)) {
+            Ok(verifier) => Arc::new(verifier),
+            Err(_) => Arc::new(Unverified::none(&provider)),
         };
         Ok(Self { provider, verifier })
     }
@@ -99,15 +95,13 @@ impl Tls {
         http2.alpn_protocols.insert(0, b"h2".to_vec());
         let mut by_wildcard = http1.clone();
         by_wildcard.resumption = Resumption::disabled();
-        if let Some(verifier) = self.verifier(is_insecure) {
-            by_wildcard.dangerous().set_certificate_verifier(Arc::new(ByWildcard(verifier)));
-        }
+        by_wildcard.dangerous().set_certificate_verifier(Arc::new(ByWildcard(self.verifier(is_insecure))));
         let [http1, http2, by_wildcard] = [http1, http2, by_wildcard].map(|config| Arc::new(config).into());
         Ok(Connector { http1, http2, by_wildcard })
     }
 
-    fn verifier(&self, is_insecure: bool) -> Option<Arc<dyn ServerCertVerifier>> {
-        if is_insecure { Some(Arc::new(Unverified::by(&self.provider))) } else { self.verifier.clone() }
+    fn verifier(&self, is_insecure: bool) -> Arc<dyn ServerCertVerifier> {
+        if is_insecure { Arc::new(Unverified::all(&self.provider)) } else { Arc::clone(&self.verifier) }
     }
 
     /// TLS 1.2 and 1.3.
@@ -118,10 +112,7 @@ impl Tls {
     ) -> Result<ClientConfig, rustls::Error> {
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&self.provider)).with_safe_default_protocol_versions()?;
-        let builder = match self.verifier(is_insecure) {
-            Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
-            None => builder.with_root_certificates(RootCertStore::empty()),
-        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(self.verifier(is_insecure));
         Ok(match shown {
             Some(shown) => builder.with_client_cert_resolver(shown),
             None => builder.with_no_client_auth(),
@@ -189,9 +180,9 @@ impl fmt::Debug for Connector {
 pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
     use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error};
     if let Error::InvalidCertificate(Certificate::Other(other)) = error
-        && let Some(none) = other.0.downcast_ref::<NoWildcard>()
+        && (other.0.is::<NoWildcard>() || other.0.is::<NoRoots>())
     {
-        return Some(none.to_string());
+        return Some(other.0.to_string());
     }
     let words = match error {
         Error::InvalidCertificate(wrong) => match wrong {
