@@ -38,6 +38,7 @@ fn main() {
         println!("\n{urls} URLs, rate 1e-4, 30 % new, one core unless said otherwise");
         peers(urls, &wanted);
         audit(urls, &wanted);
+        links(urls, &wanted);
         layouts(urls, &wanted);
         strings(urls, &wanted);
         if is_wanted("page by page") {
@@ -69,7 +70,6 @@ fn peers(urls: u64, wanted: &str) {
             ("std HashSet<u64>, ahash", Box::new(entries::hash_set)),
             (BATCHED, ours(8192, |_| {})),
             ("blocked, batches of 1024, 16 shards", ours(1024, |_| {})),
-            ("blocked, batches of 64, 16 shards", ours(64, |_| {})),
             ("blocked, batches of 64, 1 shard", ours(64, |options| options.shards = 1)),
             (SINGLE, Box::new(entries::one_by_one)),
         ],
@@ -86,6 +86,19 @@ fn audit(urls: u64, wanted: &str) {
     race(urls, wanted, entries).compare(BATCHED, UNAUDITED, " (bar: at most 1.02)");
 }
 
+/// The links of a page, some four for each shard: all of them wait for memory, and no shard has enough to fetch ahead.
+fn links(urls: u64, wanted: &str) {
+    let links = |layout| ours(64, move |options| options.layout = layout);
+    let entries = vec![
+        ("the 64 links of a page, 16 shards: blocked", links(Layout::Blocked)),
+        ("the 64 links of a page, 16 shards: quotient", links(Layout::Quotient)),
+        ("the 64 links of a page, 16 shards: exact", links(Layout::Exact)),
+        ("the 64 links of a page, 16 shards: standard", links(Layout::Standard)),
+    ];
+    race(urls, wanted, entries);
+}
+
+const QUOTIENT: &str = "quotient, batches of 8192, 16 shards";
 const EXACT: &str = "exact, batches of 8192, 16 shards";
 const GROWN: &str = "exact, grown from a million, batches of 8192";
 const VERIFIED: &str = "verified, batches of 8192, 16 shards";
@@ -105,6 +118,7 @@ fn layouts(urls: u64, wanted: &str) {
         wanted,
         vec![
             (BATCHED, layout(Layout::Blocked)),
+            (QUOTIENT, layout(Layout::Quotient)),
             ("standard, batches of 8192, 16 shards", layout(Layout::Standard)),
             ("partitioned, batches of 8192, 16 shards", layout(Layout::Partitioned)),
             ("counting, batches of 8192, 16 shards", layout(Layout::Counting)),
@@ -114,6 +128,7 @@ fn layouts(urls: u64, wanted: &str) {
             ("verified, batches of 8192, 16 shards, rate 1e-2", verified(1e-2)),
         ],
     );
+    times.compare(QUOTIENT, BATCHED, "");
     times.compare(VERIFIED, BATCHED, "");
     times.compare(EXACT, BATCHED, " (bar: at most 1.5)");
     times.compare(GROWN, EXACT, " (bar: at most 1.25)");

@@ -29,7 +29,7 @@ from crawler_frontier import (
     Url,
 )
 
-LAYOUTS = ["blocked", "standard", "partitioned", "counting", "exact", "verified"]
+LAYOUTS = ["blocked", "quotient", "standard", "partitioned", "counting", "exact", "verified"]
 FORGETFUL = ["counting", "exact"]
 
 
@@ -353,6 +353,7 @@ def test_other_threads_run_while_a_batch_does() -> None:
         ({"probes": 8}, "probes = 8: only with bits_per_url"),
         ({"layout": "exact", "identity_bits": 8}, "identity_bits = 8: from 16 to 56"),
         ({"layout": "verified"}, "directory = none"),
+        ({"layout": "quotient", "rate": 1e-13}, "at least 1e-12 in the quotient layout"),
         ({"raw": True, "canonicalizer": Canonicalizer()}, "canonicalizer = given"),
     ],
 )

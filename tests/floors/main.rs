@@ -89,6 +89,7 @@ const DOORS: &[(&str, &[&str])] = &[
         &[
             "frontier/src/seen/layouts/cache_lines.rs",
             "frontier/src/seen/layouts/lines/",
+            "frontier/src/seen/layouts/quotient/",
             "src/crawl/html/stream/marks.rs",
             "src/crawl/html/words.rs",
         ],

@@ -319,7 +319,14 @@ mod tests {
     /// For each layout and all rates: when the layers so far are full, and at 100 M URLs, the end of the fifth layer.
     #[test]
     fn unknown_capacity_costs_a_third_more_at_100_m() {
-        for layout in [Layout::Blocked, Layout::Counting, Layout::Partitioned, Layout::Standard, Layout::Verified] {
+        for layout in [
+            Layout::Blocked,
+            Layout::Counting,
+            Layout::Partitioned,
+            Layout::Quotient,
+            Layout::Standard,
+            Layout::Verified,
+        ] {
             for (rate, shards) in
                 [1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6].into_iter().zip([16, 1].into_iter().cycle())
             {

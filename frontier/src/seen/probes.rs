@@ -98,6 +98,12 @@ impl Probes {
     }
 }
 
+/// A place for an item that found no room in a line: a fingerprint of both, which is not cut by a shard.
+#[inline]
+pub(super) fn remix(line: u64, item: u64) -> Probes {
+    Probes::new(Fingerprint::from_bits(mix(mix(line) ^ item)), 0)
+}
+
 /// One bit in each lane, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lanes(u64);

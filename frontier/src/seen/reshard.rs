@@ -40,7 +40,7 @@ impl SeenSet {
     /// ```
     ///
     /// # Errors
-    /// If the layout cannot be resharded: standard, partitioned and counting cannot, and blocked cannot be split if its lines do not divide
+    /// If the layout cannot be resharded: quotient, standard, partitioned and counting cannot, and blocked cannot be split if its lines do not divide
     /// evenly. If the number of shards is out of its range, there is not enough memory, or the verified layout's disk fails.
     pub fn reshard(self, shards: usize) -> Result<Self, SeenError> {
         let before = self.options().shards;
@@ -73,6 +73,9 @@ impl SeenSet {
             }
             Layout::Exact => Ok(self.dealt_out(&growth)),
             Layout::Verified => self.shown_again(&growth),
+            Layout::Quotient => {
+                unsupported("an item of its further levels does not tell which shard its URL belongs to")
+            }
             _ => unsupported("a bit does not tell which shard its URL belongs to"),
         }
     }
@@ -199,7 +202,7 @@ fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
         let words = layer.filter.words().len() / parts.len();
         for (part, theirs) in layers.iter().enumerate() {
             if let Some(theirs) = theirs {
-                layer.filter.absorb(part * words, theirs.filter.words());
+                layer.filter.absorb(part * words, theirs.filter.words()).expect(BITS);
                 layer.inserted += theirs.inserted;
             }
         }
@@ -218,6 +221,8 @@ fn joined(parts: &[Shard], growth: &Arc<Growth>) -> Shard {
     whole
 }
 
+const BITS: &str = "any bits are a blocked filter's";
+
 /// Splits one shard into neighbors, each of which gets its share of the lines. The number of URLs in each part of a layer was not counted;
 /// it is estimated from the bits.
 fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
@@ -232,7 +237,7 @@ fn split(whole: &Shard, times: usize, growth: &Arc<Growth>) -> Vec<Shard> {
         let words = layer.filter.words();
         for (part, words) in parts.iter_mut().zip(words.chunks(words.len() / times)) {
             let mut layer = Layer::new(plan, part.shard_bits);
-            layer.filter.absorb(0, words);
+            layer.filter.absorb(0, words).expect(BITS);
             layer.estimate_inserted();
             part.layers.push(layer);
         }

@@ -345,6 +345,11 @@ impl Layer {
         if let Some(lines) = self.filter.lines() {
             return (sizing, lines.len() as f64);
         }
+        if let Filter::Quotient(quotient) = &self.filter {
+            // URLs that met their own item left no trace; they are few, and expected.
+            let items = quotient.len() as f64;
+            return (sizing, items + sizing.expected_lost(items));
+        }
         (sizing, sizing.cardinality(cells_set as f64 / cells as f64).min(cells as f64))
     }
 

@@ -4,6 +4,7 @@
 //! The lines of a blocked filter fill unevenly, so its rate is computed over all lines, step by step: see [`Load`].
 
 use super::layouts::lines::Geometry;
+use super::layouts::quotient::{Levels, Packing};
 use super::options::{Layout, SeenOptions, Shape};
 use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 
@@ -24,6 +25,8 @@ use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 /// *Exact.* The number of URLs that have a line as their home is Poisson distributed. A new URL with this home is taken for seen if one of
 /// them has the same identity bits.
 ///
+/// *Quotient.* As exact, but a new URL may also meet those that found no room in their lines: see `layouts/quotient`.
+///
 /// *Verified.* The bits are those of a blocked filter. The rate is that of the whole fingerprints on disk: two URLs are confused only if
 /// all 64 bits are equal.
 ///
@@ -38,17 +41,22 @@ use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 pub struct Sizing {
     /// How the bits are laid out.
     pub layout: Layout,
-    /// Cells of the filter, `m`: bits, or 4-bit counters in a counting filter; in the exact layout, 512 for each line.
+    /// Cells of the filter, `m`: bits, or 4-bit counters in a counting filter; in the exact and the quotient layout, 512 for each line.
     pub bits: u64,
     /// Cells that are checked for each URL, `k`.
     pub probes: u32,
-    /// Bits that the exact layout keeps of a fingerprint beside its line; 0 in other layouts.
+    /// Bits that the exact layout keeps of a fingerprint beside its line, or the quotient layout beside its line and bucket; 0 in other
+    /// layouts.
     pub identity_bits: u32,
 }
 
 /// Below this rate, a filter has two bits a lane. That makes it smaller than with one: by 13 % at this rate, by 24 % at 1e-6. Above this
 /// rate it would be larger, or the test would take longer for little gain.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
+
+/// How many times as much as a blocked filter of the same rate a filter of the quotient layout may lose on the way to capacity. Each bit of a
+/// slot halves what is lost, so it mostly loses less.
+const MAY_LOSE: f64 = 1.15;
 
 /// Bits in a lane of a line.
 const LANE_BITS: f64 = 64.0;
@@ -66,6 +74,7 @@ impl Sizing {
                 return Self::rounded(layout, count / Load::at_rate(rate, probes) * LINE_BITS as f64, probes);
             }
             Shape::Slots => return Self::exact(urls, SeenOptions::default().identity_bits),
+            Shape::Remainders => return Self::quotient(urls, rate),
         };
         // The formula for the rate, solved for m. The best k takes the fewest bits.
         let bits = |probes: u32| {
@@ -90,6 +99,24 @@ impl Sizing {
         Self { layout: Layout::Exact, bits: lines.saturating_mul(LINE_BITS), probes: 1, identity_bits }
     }
 
+    /// The quotient layout with the shortest slots that keep the rate and lose about as much on the way there as a blocked filter does, or
+    /// with the longest ones if none do.
+    fn quotient(urls: u64, rate: f64) -> Self {
+        let count = urls.max(1) as f64;
+        let may_lose = Self::new(Layout::Blocked, urls, rate).expected_lost(count) * MAY_LOSE;
+        let mut sized = Packing::BITS.map(|identity_bits| {
+            let bits = Levels::for_urls(Packing::of(identity_bits), urls).bits();
+            Self { layout: Layout::Quotient, bits, probes: 1, identity_bits }
+        });
+        let longest = sized.clone().next_back().expect("there are some");
+        sized.find(|sized| sized.rate(count) <= rate && sized.expected_lost(count) <= may_lose).unwrap_or(longest)
+    }
+
+    /// The lines of a filter of the quotient layout; `None` if none has this size.
+    pub(super) fn levels(&self) -> Option<Levels> {
+        Levels::of_bits(Packing::of(self.identity_bits), self.bits)
+    }
+
     /// The exact layout with the shortest identities that keep the rate, or with the longest ones if none do.
     pub(super) fn exact_at_rate(urls: u64, rate: f64) -> Self {
         let sized = Geometry::BITS.map(|bits| Self::exact(urls, bits));
@@ -102,7 +129,7 @@ impl Sizing {
         let sized = |probes| Self::rounded(layout, urls.max(1) as f64 * bits_per_url, probes);
         let rate = |probes| sized(probes).filter_rate(urls as f64);
         match (layout.shape(), probes) {
-            (Shape::Slots, _) => Self::new(layout, urls, 0.5),
+            (Shape::Slots | Shape::Remainders, _) => Self::new(layout, urls, 0.5),
             (_, Some(probes)) => sized(probes),
             (Shape::Lines, None) => sized(cheapest([LANE_PROBES, 2 * LANE_PROBES], rate)),
             (Shape::Cells { .. }, None) => sized(cheapest(1..=MAX_PROBES, rate)),
@@ -114,7 +141,7 @@ impl Sizing {
         let unit = match layout.shape() {
             Shape::Lines => LINE_BITS,
             Shape::Cells { apart: true, .. } => u64::from(probes),
-            Shape::Cells { apart: false, .. } | Shape::Slots => 64,
+            Shape::Cells { apart: false, .. } | Shape::Slots | Shape::Remainders => 64,
         };
         let bits = to_u64((bits / unit as f64).ceil()).max(1).saturating_mul(unit);
         Self { layout, bits, probes, identity_bits: 0 }
@@ -127,6 +154,9 @@ impl Sizing {
         match self.layout.shape() {
             Shape::Lines => is_whole(LINE_BITS) && [LANE_PROBES, 2 * LANE_PROBES].contains(&self.probes),
             Shape::Slots => is_whole(LINE_BITS) && Geometry::BITS.contains(&self.identity_bits),
+            Shape::Remainders => {
+                Packing::BITS.contains(&self.identity_bits) && self.probes == 1 && self.levels().is_some()
+            }
             Shape::Cells { apart, .. } => may_probe && is_whole(if apart { self.probes.into() } else { 1 }),
         }
     }
@@ -150,6 +180,7 @@ impl Sizing {
             Shape::Lines => self.load(urls).rate,
             Shape::Cells { apart: true, .. } => self.fill_ratio(urls).powf(f64::from(self.probes)),
             Shape::Cells { apart: false, .. } => self.flat_rate(urls),
+            Shape::Remainders => self.levels().map_or(1.0, |levels| levels.rate(urls)),
             Shape::Slots => -(-urls * 2_f64.powi(-self.identity_bits.cast_signed()) / self.lines()).exp_m1(),
         }
     }
@@ -166,7 +197,7 @@ impl Sizing {
     /// The share of cells that are not clear after `urls` distinct ones were shown.
     pub(super) fn fill_ratio(&self, urls: f64) -> f64 {
         match self.layout.shape() {
-            Shape::Slots => urls / self.slots(),
+            Shape::Slots | Shape::Remainders => urls / self.slots(),
             _ => -(urls * self.ln_spared()).exp_m1(),
         }
     }
@@ -178,7 +209,7 @@ impl Sizing {
     /// the answer is infinity.
     pub(super) fn cardinality(&self, fill_ratio: f64) -> f64 {
         match self.layout.shape() {
-            Shape::Slots => fill_ratio * self.slots(),
+            Shape::Slots | Shape::Remainders => fill_ratio * self.slots(),
             _ => (-fill_ratio).ln_1p() / self.ln_spared(),
         }
     }
@@ -206,9 +237,14 @@ impl Sizing {
         (self.bits / LINE_BITS) as f64
     }
 
-    /// How many slots there are, in the layout that has slots.
+    /// How many slots there are, in a layout that has slots.
     fn slots(&self) -> f64 {
-        self.lines() * f64::from(Geometry::of(self.identity_bits).slots)
+        let slots = if self.layout == Layout::Quotient {
+            Packing::of(self.identity_bits).slots
+        } else {
+            Geometry::of(self.identity_bits).slots
+        };
+        self.lines() * f64::from(slots)
     }
 
     /// The logarithm of the chance that one URL leaves one given cell as it is.
@@ -220,7 +256,7 @@ impl Sizing {
                 ((spared_in_lane - 1.0) / self.lines()).ln_1p()
             }
             Shape::Cells { apart: true, .. } => (-probes / bits).ln_1p(),
-            Shape::Cells { apart: false, .. } | Shape::Slots => probes * (-1.0 / bits).ln_1p(),
+            Shape::Cells { apart: false, .. } | Shape::Slots | Shape::Remainders => probes * (-1.0 / bits).ln_1p(),
         }
     }
 }
@@ -426,6 +462,8 @@ mod tests {
                 [5_879_181_312, 10_099_308_032, 23_606_795_776, 39_014_857_728, 85_769_164_288],
             ),
             (Layout::Exact, 1_000_000_000, [49_660_559_360; 5]),
+            (Layout::Quotient, 1, [1536; 5]),
+            (Layout::Quotient, 6_260_000, [59_417_600, 75_941_376, 116_420_096, 171_132_416, 249_091_072]),
             (Layout::Partitioned, 1, [8, 15, 27, 42, 63]),
             (Layout::Partitioned, 6_260_000, [30_100_131, 60_051_901, 120_022_708, 180_008_060, 270_012_090]),
             (Layout::Standard, 1, [64; 5]),

@@ -8,7 +8,8 @@
 //! header:    hash strategy     u32   how keys become fingerprints, 1
 //!            probe strategy    u32   how fingerprints become places and probes, 1
 //!            key               u64   of the fingerprints
-//!            layout            u8    `Layout::code`: 0 blocked, 1 counting, 2 exact, 3 partitioned, 4 standard, 5 verified
+//!            layout            u8    `Layout::code`: 0 blocked, 1 counting, 2 exact, 3 partitioned, 4 standard, 5 verified,
+//!                                     6 quotient
 //!            on_full           u8    0 grow, 1 stop, 2 warn
 //!            open_ended        u8    0 or 1
 //!            shards            u32
@@ -23,6 +24,9 @@
 //!   then for each layer, oldest first:
 //!     geometry:  cells u64, probes u32, capacity u64, room u64, inserted u64, words u64
 //!     words:     u64 each, 8,192 a frame, the last frame the rest
+//!     and of the quotient layout, whose geometry ends with its slots' bits u32:
+//!       beyond:  items beyond the lines u64
+//!       words:   as above: two for each, its line and the item
 //!     and of the exact layout, which has no other words:
 //!       splitting: u8, homes of the first table that are not split u64
 //!       then for each table, one or two:
@@ -317,8 +321,16 @@ fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Resul
         frames.put(cells.to_le_bytes()).put(plan.sizing.probes.to_le_bytes());
         frames.put(plan.capacity.to_le_bytes()).put(plan.room.to_le_bytes()).put(inserted.to_le_bytes());
         let words = filter.words();
-        frames.put((words.len() as u64).to_le_bytes()).end()?;
+        frames.put((words.len() as u64).to_le_bytes());
+        if let Filter::Quotient(_) = filter {
+            frames.put(plan.sizing.identity_bits.to_le_bytes());
+        }
+        frames.end()?;
         frames.words(words)?;
+        if let Filter::Quotient(quotient) = filter {
+            frames.put((quotient.beyond().len() as u64).to_le_bytes()).end()?;
+            save_pairs(frames, quotient.beyond().iter().copied())?;
+        }
         if let Some(lines) = filter.lines() {
             save_lines(frames, lines)?;
         }
@@ -431,9 +443,12 @@ fn absorb_layer<R: Read>(
 ) -> Result<(), SnapshotError> {
     let (plan, inserted, words) = frames.fields(|fields| {
         let (layout, identity_bits) = (options.layout.of_filter(), options.identity_bits_kept());
-        let sizing = Sizing { layout, bits: fields.u64()?, probes: fields.u32()?, identity_bits };
-        let plan = Plan { sizing, capacity: fields.u64()?, room: fields.u64()? };
-        let read = (plan, fields.u64()?, fields.u64()?);
+        let mut sizing = Sizing { layout, bits: fields.u64()?, probes: fields.u32()?, identity_bits };
+        let (capacity, room, inserted, words) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+        if layout == Layout::Quotient {
+            sizing.identity_bits = fields.u32()?;
+        }
+        let read = (Plan { sizing, capacity, room }, inserted, words);
         if sizing.is_possible() { Ok(read) } else { Err("a filter that cannot be") }
     })?;
     let sizing = plan.sizing;
@@ -461,10 +476,11 @@ fn absorb_layer<R: Read>(
     if words != count as u64 {
         return Err(SnapshotError::Geometry("a layer's words do not fit its size"));
     }
-    frames.words(count, |at, words| {
-        layer.filter.absorb(at, words);
-        Ok(())
-    })?;
+    frames.words(count, |at, words| layer.filter.absorb(at, words))?;
+    if let Filter::Quotient(quotient) = &mut layer.filter {
+        let words = frames.fields(|fields| Ok(fields.u64()?.saturating_mul(2)))?;
+        frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, pairs| quotient.absorb_beyond(pairs))?;
+    }
     if merged {
         layer.estimate_inserted();
     }
@@ -483,13 +499,18 @@ fn save_lines<W: Write>(frames: &mut FrameWriter<W>, lines: &Lines) -> io::Resul
         frames.put((table.homes as u64).to_le_bytes()).put((words.len() as u64).to_le_bytes());
         frames.put((overflow.len() as u64).to_le_bytes()).end()?;
         frames.words(words)?;
-        for &(home, slot) in overflow {
-            frames.word(home as u64)?;
-            frames.word(slot)?;
-        }
-        frames.end_words()?;
+        save_pairs(frames, overflow.iter().map(|&(home, slot)| (home as u64, slot)))?;
     }
     Ok(())
+}
+
+/// Writes pairs of words.
+fn save_pairs<W: Write>(frames: &mut FrameWriter<W>, pairs: impl Iterator<Item = (u64, u64)>) -> io::Result<()> {
+    for (one, other) in pairs {
+        frames.word(one)?;
+        frames.word(other)?;
+    }
+    frames.end_words()
 }
 
 /// Reads the tables of the exact layout, and counts all slots, so that damaged or forged data is refused here and never reaches a search.

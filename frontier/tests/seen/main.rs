@@ -8,6 +8,7 @@ mod seeds;
 mod seen;
 mod seen_forged;
 mod seen_lines;
+mod seen_quotient;
 mod seen_reshard;
 mod seen_snapshot;
 mod seen_statistics;

@@ -137,6 +137,39 @@ fn slots_that_cannot_be_are_refused() {
     assert_eq!(homes, "cannot be merged: a table's lines do not fit its size");
 }
 
+/// A line with a slot too many, bits after its slots, slots that do not ascend; sizes that no filter has; items that no line sends on.
+#[test]
+fn items_that_cannot_be_are_refused() {
+    let layer = |at: usize, change: &dyn Fn(u32) -> u32| {
+        refused(Layout::Quotient, LAYER, &|layer| {
+            let value = u32::from_le_bytes(layer[at..at + 4].try_into().unwrap());
+            layer[at..at + 4].copy_from_slice(&change(value).to_le_bytes());
+        })
+    };
+    assert_eq!(layer(0, &|_| 2 * 512), "a filter that cannot be", "each level has a line");
+    for (at, change) in [(0, 1), (8, 1), (44, 100)] {
+        assert_eq!(layer(at, &|value| value + change), "a filter that cannot be", "{at}, {change}");
+    }
+    assert_eq!(layer(36, &|words| words + 8), "cannot be merged: a layer's words do not fit its size");
+    let line = |change: &dyn Fn(&mut [u8])| refused(Layout::Quotient, WORDS, &|words| change(&mut words[..64]));
+    let changes: [fn(&mut [u8]); 4] =
+        [|line| line[..8].fill(255), |line| line[7] |= 128, |line| line[63] |= 128, |line| line[8..64].fill(0)];
+    for change in changes {
+        assert_eq!(line(&change), "a line that cannot be");
+    }
+    // What is beyond: how many there are, and then the pairs.
+    assert_eq!(refused(Layout::Quotient, 4, &|count| count.push(0)), "a frame longer than its fields");
+    let file = saved(Layout::Quotient, 4);
+    let mut frames = frames(&file);
+    frames[4] = 1_u64.to_le_bytes().to_vec();
+    for pair in [[0_u64, 0], [u64::MAX, 0], [3, u64::MAX]] {
+        frames.insert(5, pair.map(u64::to_le_bytes).concat());
+        let error = SeenSet::load(&forged(&file, &frames)[..], None).unwrap_err().to_string();
+        assert!(error.ends_with("an item that cannot be"), "{pair:?}: {error}");
+        frames.remove(5);
+    }
+}
+
 #[test]
 fn fingerprints_that_do_not_ascend_are_refused() {
     // The last frame before the end; in the verified layout there is no audit before it.

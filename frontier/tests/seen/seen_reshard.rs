@@ -180,6 +180,11 @@ fn bits_without_a_place_stay_where_they_are() {
         );
         assert!(filled(layout, 1000, 4, 100).reshard(4).is_ok(), "as many as there are");
     }
+    let error = filled(Layout::Quotient, 1000, 4, 100).reshard(2).map(drop).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the quotient layout cannot reshard: an item of its further levels does not tell which shard its URL belongs to"
+    );
     let error = filled(Layout::Blocked, 1000, 4, 100).reshard(3).map(drop).unwrap_err();
     assert!(matches!(error, SeenError::Option { option: "shards", .. }));
     let error = filled(Layout::Verified, 1000, 4, 100).reshard(128).map(drop).unwrap_err();

@@ -12,7 +12,7 @@ from ._types import Failure, Refusal
 
 _Path: TypeAlias = str | PathLike[str]
 _Item: TypeAlias = str | bytes | Url
-_Layout: TypeAlias = Literal["blocked", "standard", "partitioned", "counting", "exact", "verified"]
+_Layout: TypeAlias = Literal["blocked", "quotient", "standard", "partitioned", "counting", "exact", "verified"]
 _OnFull: TypeAlias = Literal["grow", "stop", "warn"]
 _Kind: TypeAlias = Literal["host", "domain", "prefix", "page", "any"]
 _Errors: TypeAlias = Literal["strict", "skip"]

@@ -183,11 +183,12 @@ impl Options {
 }
 
 /// The layouts of a seen set, by name. The verified one has its files in the job's directory.
-const LAYOUTS: [(&str, Layout); 6] = [
+const LAYOUTS: [(&str, Layout); 7] = [
     ("blocked", Layout::Blocked),
     ("counting", Layout::Counting),
     ("exact", Layout::Exact),
     ("partitioned", Layout::Partitioned),
+    ("quotient", Layout::Quotient),
     ("standard", Layout::Standard),
     ("verified", Layout::Verified),
 ];

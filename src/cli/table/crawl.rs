@@ -163,7 +163,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Many, crawl.frontier: keys.drop_parameters,
         "More parameters that do not count in a URL; ref_* stands for all names that start with ref_"),
     setting!(Choice, crawl.frontier: seen.layout,
-        "How seen URLs are remembered: blocked, standard, partitioned, counting, exact or verified", LAYOUTS)
+        "How seen URLs are remembered: blocked, quotient, standard, partitioned, counting, exact or verified", LAYOUTS)
     .flags(&[value("seen", "LAYOUT").rare()]),
     row("seen.capacity", "URLs that the filter is sized for; auto if the number is unknown", &Capacity).flags(&[value(
         "seen-capacity",

@@ -94,7 +94,7 @@ workers = { many = true }
         "crawler.toml:5:12: politeness.attempts = 256: expected a count of at most 255",
         "crawler.toml:7:18: fetch.max_body_bytes = -1: expected a size such as 10MiB, 64kB or 8192 (bytes)",
         "crawler.toml:8:14: fetch.user_agent = 7: expected a text",
-        "crawler.toml:10:10: seen.layout = \"cuckoo\": expected one of blocked, bloom, standard, partitioned, counting, exact, verified",
+        "crawler.toml:10:10: seen.layout = \"cuckoo\": expected one of blocked, bloom, quotient, standard, partitioned, counting, exact, verified",
         "crawler.toml:11:23: seen.false_positive_rate = inf: expected a number such as 0.0001 or 1e-4",
         "crawler.toml:13:9: crawl.seeds = [1]: expected a list of texts, such as [\"a\", \"b\"]",
         "crawler.toml:14:11: crawl.workers = { many = true }: expected a count such as 8, 10_000 or 1M, or \"auto\"",

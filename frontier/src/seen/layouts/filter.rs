@@ -2,6 +2,7 @@
 
 use super::bloom::{Blocked, Flat};
 use super::lines::{Geometry, Lines};
+use super::quotient::{Packing, Quotient};
 use super::window::{ProbeWindow, Removal, Sighting, Subset};
 use crate::seen::options::Shape;
 use crate::seen::probes::{LINE_BITS, Probes};
@@ -15,7 +16,10 @@ pub(in crate::seen) enum Filter {
     Blocked(Blocked),
     Flat(Flat),
     Lines(Box<Lines>),
+    Quotient(Box<Quotient>),
 }
+
+const POSSIBLE: &str = "a size is computed, or checked when it is read";
 
 /// The same expression for each layout.
 macro_rules! each {
@@ -24,6 +28,7 @@ macro_rules! each {
             Filter::Blocked($layout) => $answer,
             Filter::Flat($layout) => $answer,
             Filter::Lines($layout) => $answer,
+            Filter::Quotient($layout) => $answer,
         }
     };
 }
@@ -38,6 +43,7 @@ impl Filter {
                 let geometry = Geometry::of(sizing.identity_bits);
                 Self::Lines(Box::new(Lines::new(geometry, sizing.bits / LINE_BITS, shard_bits)))
             }
+            Shape::Remainders => Self::Quotient(Box::new(Quotient::new(sizing.levels().expect(POSSIBLE)))),
         }
     }
 
@@ -63,7 +69,7 @@ impl Filter {
     pub(in crate::seen) fn insert_again(&mut self, probes: Probes) {
         match self {
             Self::Flat(flat) => flat.add(probes),
-            Self::Blocked(_) | Self::Lines(_) => _ = self.insert(probes),
+            Self::Blocked(_) | Self::Lines(_) | Self::Quotient(_) => _ = self.insert(probes),
         }
     }
 
@@ -71,6 +77,7 @@ impl Filter {
     pub(in crate::seen) fn find_window(&self, window: ProbeWindow<'_>) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.find_window(window),
+            Self::Quotient(quotient) => quotient.find_window(window),
             Self::Flat(flat) => window.choose_ahead(|probes, _, ahead| {
                 ahead.inspect(|ahead| flat.prefetch(*ahead));
                 flat.contains(probes)
@@ -85,6 +92,7 @@ impl Filter {
     pub(in crate::seen) fn insert_window(&mut self, window: ProbeWindow<'_>, seen: Subset) -> Subset {
         match self {
             Self::Blocked(blocked) => blocked.insert_window(window, seen),
+            Self::Quotient(quotient) => quotient.insert_window(window, seen),
             Self::Flat(flat) => window.choose_ahead(|probes, place, ahead| {
                 ahead.inspect(|ahead| flat.prefetch(*ahead));
                 !seen.has(place) && flat.insert(probes) == Sighting::New
@@ -96,7 +104,7 @@ impl Filter {
     /// Takes back an insertion. Called only for layouts that can: exact and counting.
     pub(in crate::seen) fn remove(&mut self, probes: Probes) -> Removal {
         match self {
-            Self::Blocked(_) => Removal::Kept,
+            Self::Blocked(_) | Self::Quotient(_) => Removal::Kept,
             Self::Flat(flat) => flat.remove(probes),
             Self::Lines(lines) => lines.remove(probes),
         }
@@ -111,6 +119,10 @@ impl Filter {
                 let slots = u64::from(lines.geometry().slots);
                 (lines.len() * LINE_BITS / slots, lines.lines() as u64 * LINE_BITS)
             }
+            Self::Quotient(quotient) => {
+                let slots = u64::from(Packing::of(sizing.identity_bits).slots);
+                ((quotient.len() - quotient.beyond().len() as u64) * LINE_BITS / slots, sizing.bits)
+            }
         }
     }
 
@@ -120,6 +132,7 @@ impl Filter {
             Self::Blocked(blocked) => blocked.words(),
             Self::Flat(flat) => flat.words(),
             Self::Lines(_) => &[],
+            Self::Quotient(quotient) => quotient.words(),
         }
     }
 
@@ -129,12 +142,17 @@ impl Filter {
     }
 
     /// Adds another filter of the same size, in its words from `at` on.
-    pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
+    ///
+    /// # Errors
+    /// If no filter can have these words.
+    pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) -> Result<(), &'static str> {
         match self {
             Self::Blocked(blocked) => blocked.absorb(at, words),
             Self::Flat(flat) => flat.absorb(at, words),
             Self::Lines(_) => {}
+            Self::Quotient(quotient) => return quotient.absorb(at, words),
         }
+        Ok(())
     }
 
     /// Memory allocated, in bytes.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`bloom`] | blocked, and the filters of verified; standard, partitioned, counting |
 //! | [`lines`] | exact |
+//! | [`quotient`] | quotient |
 //! | [`verified`], with [`run`] | the lookup on disk of verified |
 //!
 //! [`cache_lines`] is the memory of the layouts with lines, and the operations on a line's bits.
@@ -17,6 +18,7 @@ mod bloom;
 mod cache_lines;
 pub(in crate::seen) mod filter;
 pub(in crate::seen) mod lines;
+pub(in crate::seen) mod quotient;
 pub(in crate::seen) mod run;
 pub(in crate::seen) mod verified;
 pub(in crate::seen) mod window;

@@ -3,8 +3,15 @@
 use crawler_frontier::address::Fingerprint;
 use crawler_frontier::seen::{Layout, SeenOptions, SeenSet};
 
-pub(crate) const LAYOUTS: [Layout; 6] =
-    [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard, Layout::Verified];
+pub(crate) const LAYOUTS: [Layout; 7] = [
+    Layout::Blocked,
+    Layout::Counting,
+    Layout::Exact,
+    Layout::Partitioned,
+    Layout::Quotient,
+    Layout::Standard,
+    Layout::Verified,
+];
 
 /// Distinct fingerprints, even over their space, as a keyed hash would give them (`SplitMix64`, a bijection of the count).
 pub(crate) fn fingerprints(stream: u64) -> impl Iterator<Item = Fingerprint> {

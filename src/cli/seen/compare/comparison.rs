@@ -41,7 +41,8 @@ pub(super) struct Filling {
 }
 
 /// Layouts that take a rate.
-const FILTERS: [Layout; 4] = [Layout::Blocked, Layout::Standard, Layout::Partitioned, Layout::Counting];
+const FILTERS: [Layout; 5] =
+    [Layout::Blocked, Layout::Quotient, Layout::Standard, Layout::Partitioned, Layout::Counting];
 
 impl Comparison {
     /// Measures everything. `rates` has the highest first, and is not empty.
@@ -96,10 +97,11 @@ fn sqlite(_: Workload<'_, str>) -> Trial {
 fn at_rate(rate: f64, load: Workload<'_, str>) -> Vec<Row> {
     let urls = load.shown.len();
     let seen = |layout| move || Seen::new(layout, urls, rate, FingerprintKey::fingerprint);
-    let batched = || seen(Layout::Blocked)().map(Seen::batched);
+    let batched = |layout| move || seen(layout)().map(Seen::batched);
     let mut rows: Vec<_> =
         FILTERS.iter().map(|&layout| Row::new(&layout.to_string(), run(seen(layout), load))).collect();
-    rows.insert(1, Row::new("blocked, in batches", run(batched, load)));
+    rows.insert(1, Row::new("blocked, in batches", run(batched(Layout::Blocked), load)));
+    rows.insert(3, Row::new("quotient, in batches", run(batched(Layout::Quotient), load)));
     rows.push(Row::new("one-hash bitmap", run(|| bitmap(urls, rate), load)));
     rows
 }
@@ -365,15 +367,17 @@ mod tests {
         let list = List::generated(20_000, 0.01).unwrap();
         let comparison = Comparison::new(list, &[0.1, 0.01]);
         for AtRate { target, rows } in &comparison.rates {
-            assert_eq!(rows.len(), 6);
+            assert_eq!(rows.len(), 8);
             for row in rows {
                 let name = &row.name;
                 let figures = row.measured().unwrap();
                 assert_eq!((figures.shown, figures.trials, figures.forgotten), (20_000, 20_000, 0), "{name}");
-                assert!((figures.rate_predicted / target - 1.0).abs() < 0.02, "{name}: {figures:?}");
+                // Slots of whole bits, and chosen by what is lost on the way, keep a lower rate.
+                let least = if name.starts_with("quotient") { 0.2 } else { 0.98 };
+                assert!((least..1.02).contains(&(figures.rate_predicted / target)), "{name}: {figures:?}");
                 // Five standard deviations of a count.
                 let near = |count: u64, expected: f64| (count as f64 - expected).abs() < 5.0 * expected.sqrt();
-                assert!(near(figures.false_positives, target * 20_000.0), "{name}: {figures:?}");
+                assert!(near(figures.false_positives, figures.rate_predicted * 20_000.0), "{name}: {figures:?}");
                 assert!(near(figures.lost, figures.lost_expected), "{name}: {figures:?}");
                 assert!(figures.insert_ns > 0.0 && figures.hit_ns > 0.0 && figures.miss_ns > 0.0);
             }
@@ -405,12 +409,13 @@ mod tests {
     fn a_filter_fills_as_predicted_and_beyond() {
         let list = List::generated(20_000, 0.01).unwrap();
         let filling = filling(0.01, list.workload());
-        assert_eq!((filling.capacity, filling.curves.len()), (10_000, 7));
+        assert_eq!((filling.capacity, filling.curves.len()), (10_000, 8));
         for curve in filling.curves.iter().filter(|curve| !curve.name.starts_with("seven")) {
             assert_eq!(curve.points.len(), 16);
             let (half, full) = (&curve.points[7], &curve.points[15]);
             assert_eq!((half.shown, full.shown), (10_000, 20_000));
-            assert!((half.rate / 0.01 - 1.0).abs() < 0.4, "{}: {half:?}", curve.name);
+            assert!((half.rate / half.rate_predicted - 1.0).abs() < 0.4, "{}: {half:?}", curve.name);
+            assert!(half.rate_predicted < 0.0101, "{}: {half:?}", curve.name);
             assert!((full.rate / full.rate_predicted - 1.0).abs() < 0.3, "{}: {full:?}", curve.name);
             assert!(full.rate > 1.8 * half.rate, "{}: overfilled", curve.name);
         }

@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn batches_hear_what_single_ones_hear() {
         let urls: Vec<String> = (0..1000).map(|url| format!("http://a.org/{}", url * 2 / 3)).collect();
-        for layout in [Layout::Blocked, Layout::Exact, Layout::Standard, Layout::Verified] {
+        for layout in [Layout::Blocked, Layout::Exact, Layout::Quotient, Layout::Standard, Layout::Verified] {
             let make = || Seen::new(layout, 1000, 0.01, FingerprintKey::fingerprint).unwrap();
             let one_by_one = make().insert_all(urls.iter().map(String::as_str));
             assert_eq!(make().batched().insert_all(urls.iter().map(String::as_str)), one_by_one);

@@ -12,7 +12,7 @@ const PANEL: (f64, f64) = (400.0, 340.0);
 const TOP: f64 = 60.0;
 const LEFTS: [f64; 2] = [80.0, 600.0];
 /// Colors that people with any kind of color vision can tell apart (Okabe and Ito 2008).
-const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"];
+const COLORS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#f0e442"];
 
 /// An axis across and an axis up, at a place in the picture.
 struct Panel {
