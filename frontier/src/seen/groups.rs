@@ -33,11 +33,32 @@ impl Groups {
     /// The most fingerprints that are grouped at one time. With their places they take 40 KB.
     pub(super) const MAX: usize = 4096;
 
+    /// The most fingerprints of a short run. With more, their memory is more than can be fetched at once, and the first shard's is gone from
+    /// the nearest caches when the last is asked for.
+    const SHORT: usize = 256;
+
     /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. If `each` answers `false`, since the shard
     /// is busy, it is shown the same group again after all others, and must then wait for the shard.
-    pub(super) fn of(run: &[Fingerprint], shard_bits: u32, mut each: impl FnMut(&[Fingerprint], &[u16], Busy) -> bool) {
+    ///
+    /// A short run has few fingerprints for each shard, and a shard could not fetch the memory of some while it tests others. So `ahead` is
+    /// shown all groups first, to fetch the memory of all shards at once.
+    pub(super) fn of(
+        run: &[Fingerprint],
+        shard_bits: u32,
+        mut ahead: impl FnMut(&[Fingerprint]),
+        mut each: impl FnMut(&[Fingerprint], &[u16], Busy) -> bool,
+    ) {
         SCRATCH.with_borrow_mut(|groups| {
-            groups.sort(run, shard_bits, |group, places| each(group, places, Busy::PutOff));
+            if (2..=Self::SHORT).contains(&run.len()) {
+                groups.sort(run, shard_bits, |group, _| {
+                    ahead(group);
+                    false
+                });
+                let Self { fingerprints, places, put_off } = groups;
+                put_off.retain(|group| !each(&fingerprints[group.clone()], &places[group.clone()], Busy::PutOff));
+            } else {
+                groups.sort(run, shard_bits, |group, places| each(group, places, Busy::PutOff));
+            }
             let Self { fingerprints, places, put_off } = groups;
             for group in put_off.drain(..) {
                 each(&fingerprints[group.clone()], &places[group], Busy::Wait);
@@ -116,24 +137,58 @@ mod tests {
         for (shard_bits, one_in) in [2, 8, 9, 12].into_iter().flat_map(|bits| [1, 3, 100].map(|one_in| (bits, one_in)))
         {
             let (mut shown, mut asked, mut put_off) = (Vec::new(), 0, 0);
-            Groups::of(&run, shard_bits, |group, places, busy| {
-                let shards: Vec<_> = group.iter().map(|&fingerprint| shard(fingerprint, shard_bits)).collect();
-                assert!(!shards.is_empty() && shards.iter().all(|&shard| shard == shards[0]));
-                assert!(places.is_sorted() && group.iter().eq(places.iter().map(|&place| &run[usize::from(place)])));
-                asked += 1;
-                if busy == Busy::PutOff && asked % one_in == 0 {
-                    put_off += 1;
-                    return false;
-                }
-                put_off -= i32::from(busy == Busy::Wait);
-                shown.extend(places.iter().map(|&place| (place, busy == Busy::Wait)));
-                true
-            });
+            Groups::of(
+                &run,
+                shard_bits,
+                |_| panic!("the run is long"),
+                |group, places, busy| {
+                    let shards: Vec<_> = group.iter().map(|&fingerprint| shard(fingerprint, shard_bits)).collect();
+                    assert!(!shards.is_empty() && shards.iter().all(|&shard| shard == shards[0]));
+                    assert!(
+                        places.is_sorted() && group.iter().eq(places.iter().map(|&place| &run[usize::from(place)]))
+                    );
+                    asked += 1;
+                    if busy == Busy::PutOff && asked % one_in == 0 {
+                        put_off += 1;
+                        return false;
+                    }
+                    put_off -= i32::from(busy == Busy::Wait);
+                    shown.extend(places.iter().map(|&place| (place, busy == Busy::Wait)));
+                    true
+                },
+            );
             assert_eq!((shown.len(), put_off), (run.len(), 0), "{shard_bits} bits, one in {one_in} is busy");
             assert!(shown.is_sorted_by_key(|&(_, waited)| waited));
             let mut places: Vec<_> = shown.into_iter().map(|(place, _)| usize::from(place)).collect();
             places.sort_unstable();
             assert!(places.into_iter().eq(0..run.len()));
+        }
+    }
+
+    /// The memory of all shards is fetched before the first test, of each once; whichever are busy, all are tested.
+    #[test]
+    fn all_of_a_short_run_are_shown_ahead() {
+        let spread = |count: u64| Fingerprint::from_bits(count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        for (length, shard_bits, one_in) in [(2, 4, 1), (64, 4, 3), (Groups::SHORT as u64, 9, 2), (64, 12, 100)] {
+            let run: Vec<_> = (0..length).map(spread).collect();
+            let (shown, mut tested, mut asked) = (RefCell::new(Vec::new()), Vec::new(), 0);
+            let ahead = |group: &[Fingerprint]| shown.borrow_mut().extend(group.iter().map(|key| key.bits()));
+            Groups::of(&run, shard_bits, ahead, |group, places, busy| {
+                assert_eq!(shown.borrow().len(), run.len(), "all before the first test");
+                assert!(group.iter().eq(places.iter().map(|&place| &run[usize::from(place)])));
+                asked += 1;
+                let is_tested = busy == Busy::Wait || asked % one_in != 0;
+                if is_tested {
+                    tested.extend(group.iter().map(|key| key.bits()));
+                }
+                is_tested
+            });
+            let mut all: Vec<_> = run.iter().map(|key| key.bits()).collect();
+            let mut shown = shown.into_inner();
+            for keys in [&mut all, &mut shown, &mut tested] {
+                keys.sort_unstable();
+            }
+            assert!(shown == all && tested == all, "{length}, {shard_bits} bits, one in {one_in}");
         }
     }
 }

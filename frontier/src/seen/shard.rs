@@ -96,12 +96,17 @@ impl Shard {
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
-        self.prefetch(ProbeWindow::before(fingerprints, self.shard_bits));
+        self.prefetch_batch(fingerprints);
         for (number, window) in ProbeWindow::all_of(fingerprints, self.shard_bits).enumerate() {
             for place in self.insert_window(window).places() {
                 new(number * ProbeWindow::MAX + place);
             }
         }
+    }
+
+    /// Prefetches the memory for the first window of a batch, as [`insert_batch`](Self::insert_batch) does when it begins.
+    pub(super) fn prefetch_batch(&self, fingerprints: &[Fingerprint]) {
+        self.prefetch(ProbeWindow::before(fingerprints, self.shard_bits));
     }
 
     /// Prefetches the memory of the window ahead.
