@@ -76,7 +76,7 @@ fn grow(frontier: &mut Frontier<JobJournal>, number: &mut u64, now: Timestamp) {
 }
 
 /// Bytes of the files in a directory and below.
-fn disk(directory: &Path) -> u64 {
+pub(crate) fn disk(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
     entries.map(|path| if path.is_dir() { disk(&path) } else { path.metadata().map_or(0, |meta| meta.len()) }).sum()
 }

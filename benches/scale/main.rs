@@ -18,11 +18,14 @@
 //!
 //! `SCALE_HOT=1e7` measures one host with this many waiting URLs: the memory of each; see `hot.rs`.
 //!
+//! `SCALE_BILLION=1e9` measures so many URLs that are known, a tenth of which wait, over a kill; see `billion.rs`.
+//!
 //! It panics if a host is requested within its rest, if a page is leased twice or against its robots.txt, or if an admitted page is neither
 //! leased nor queued, also after a resume from the last checkpoint and the journal.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes that a machine can hold")]
 
+mod billion;
 mod crawl;
 mod hot;
 mod idle;
@@ -42,6 +45,9 @@ fn main() {
     }
     if let Ok(urls) = std::env::var("SCALE_HOT") {
         return hot::measure(urls.parse::<f64>().expect("SCALE_HOT is a number") as u64);
+    }
+    if let Ok(urls) = std::env::var("SCALE_BILLION") {
+        return billion::measure(urls.parse::<f64>().expect("SCALE_BILLION is a number") as u64);
     }
     let links = std::env::var("SCALE_URLS").map_or(1e6, |links| links.parse().expect("SCALE_URLS is a number")) as u64;
     let directory = tempfile::tempdir().expect("a directory");
