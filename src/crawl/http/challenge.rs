@@ -3,7 +3,10 @@
 //!
 //! A page with such words is no challenge. So bytes alone count only in a refusal, and in a 200 or 202 that has no title of its own.
 
-use http::header::{HeaderMap, HeaderValue};
+use std::borrow::Cow;
+
+use http::header::HeaderMap;
+use memchr::memchr_iter;
 use memchr::memmem::find;
 
 /// This many bytes of a body are looked at; the body of a refusal is kept as far.
@@ -58,21 +61,24 @@ const BODIES: [(&str, &str, &str, bool); 29] = [
 /// The front end whose challenge this response is; `None` if it is none that is known.
 pub(super) fn challenger(status: u16, headers: &HeaderMap, body: &[u8]) -> Option<&'static str> {
     let is_refusal = REFUSED.contains(&status);
-    let says = |name: &str, values: &[&str]| {
-        let value = headers.get(name).map(HeaderValue::as_bytes);
-        let is_one = |value: &[u8]| values.iter().any(|one| value.eq_ignore_ascii_case(one.as_bytes()));
-        value.is_some_and(|value| values.is_empty() || is_one(value))
-    };
-    let by_header = HEADERS.iter().find(|(_, name, values, always)| (*always || is_refusal) && says(name, values));
-    if let Some((by, ..)) = by_header {
-        return Some(by);
+    for (name, value) in headers {
+        let known = HEADERS.iter().find(|(_, known, ..)| *known == name.as_str());
+        if let Some((by, _, values, always)) = known
+            && (*always || is_refusal)
+            && (values.is_empty() || values.iter().any(|one| value.as_bytes().eq_ignore_ascii_case(one.as_bytes())))
+        {
+            return Some(by);
+        }
     }
     let body = body[..body.len().min(READ)].trim_ascii_start();
     let is_page = matches!(status, 200 | 202) && body.starts_with(b"<");
     if !is_refusal && !is_page {
         return None;
     }
-    let title = title(body);
+    let (title, has_script) = head(body);
+    if is_page && title.is_empty() && !has_script {
+        return None;
+    }
     let is_shape = |(_, begins, bytes, is_ok): &&(&str, &str, &str, bool)| {
         (is_refusal || *is_ok)
             && (if begins.is_empty() { is_refusal || title.is_empty() } else { title.starts_with(begins) })
@@ -81,19 +87,30 @@ pub(super) fn challenger(status: u16, headers: &HeaderMap, body: &[u8]) -> Optio
     BODIES.iter().find(is_shape).map(|(by, ..)| *by)
 }
 
-/// The title in a page's beginning, empty without one.
-fn title(page: &[u8]) -> String {
-    let text = [&b"<title"[..], b"<TITLE"].iter().find_map(|tag| Some(&page[find(page, tag)? + tag.len()..]));
-    let text = text.and_then(|text| text.split(|byte| *byte == b'<').next()?.splitn(2, |byte| *byte == b'>').nth(1));
-    let text = String::from_utf8_lossy(text.unwrap_or_default());
-    // The only references in known titles.
-    let text = text.replace("&#39;", "'").replace("&nbsp;", " ");
-    text.trim().to_owned()
+/// The title in a page's beginning, empty without one; and whether a script comes before it.
+fn head(page: &[u8]) -> (Cow<'_, str>, bool) {
+    let mut has_script = false;
+    for at in memchr_iter(b'<', page) {
+        let tag = &page[at + 1..];
+        let is = |name: &[u8]| tag.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name));
+        has_script |= is(b"script");
+        if is(b"title") {
+            let text = tag.split(|byte| *byte == b'<').next().unwrap_or_default();
+            let text = text.splitn(2, |byte| *byte == b'>').nth(1).unwrap_or_default();
+            let text = String::from_utf8_lossy(text.trim_ascii());
+            if !text.contains('&') {
+                return (text, true);
+            }
+            // The only references in known titles.
+            return (text.replace("&#39;", "'").replace("&nbsp;", "").into(), true);
+        }
+    }
+    (Cow::default(), has_script)
 }
 
 #[cfg(test)]
 mod tests {
-    use http::header::HeaderName;
+    use http::header::{HeaderName, HeaderValue};
 
     use super::*;
 
