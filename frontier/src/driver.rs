@@ -8,17 +8,18 @@
 //! | for | names |
 //! |---|---|
 //! | bytes on disk | [`Fields`], [`varint`], [`checksum`], [`half_checksum`], [`RunningChecksum`] |
-//! | texts of URLs, line by line | [`TextLine`], [`canonicalize_line`], [`MARGIN`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`] |
+//! | texts of URLs, line by line | [`SeedList`], [`Seed`], [`SeedError`], [`TextLine`], [`canonicalize_line`], [`canonicalize_lines`], [`MARGIN`], [`QueryEncoder`], [`has_userinfo`], [`without_userinfo`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`] |
 //! | tables of hosts and patterns | [`HostTable`], [`HostPattern`], [`patterns`], [`Firsts`] |
 //! | what a page says | [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
 //! | how hosts are asked | [`PolitenessTable`], [`Sharing`], [`AddressSharing`], [`Waited`], [`HostTurn`] |
-//! | lists and explanations | [`HostList`], [`HostOrder`], [`ListedHost`], [`Dropped`], [`JudgedAgain`], [`History`], [`Place`], [`Fetched`], [`RobotsAnswer`], [`explain_among`] |
-//! | a job's journal and checkpoints | [`Record`], [`Entry`], [`Receipts`], [`ReceiptsBuf`], [`Checkpoints`], [`FileCopy`], [`FileJournal`], [`JournalObserver`], [`Needs`], [`look_closely`], [`segment_name`], [`segment_start`] |
-//! | files beside a job | [`PAGES`], [`VISITS`], [`own`] and its [`Replacement`](own::Replacement), [`Sealing`], [`sealed_bytes`] |
+//! | lists and explanations | [`HostList`], [`HostOrder`], [`ListedHost`], [`Dropped`], [`JudgedAgain`], [`History`], [`Place`], [`Fetched`], [`RobotsAnswer`], [`explain_among`], [`Ruled`] |
+//! | a job's journal and checkpoints | [`Record`], [`Entry`], [`Receipts`], [`ReceiptsBuf`], [`Checkpoints`], [`FileCopy`], [`FileJournal`], [`JournalObserver`], [`Needs`], [`look`], [`look_closely`], [`Manifest`], [`newest_seen`], [`newest_keys`], [`newest_extra`], [`repair`], [`segment_name`], [`segment_start`] |
+//! | files beside a job | [`PAGES`], [`VISITS`], [`own`], among it the [`Lock`](own::Lock) and [`Replacement`](own::Replacement), [`Sealing`], [`sealed_bytes`] |
 
-pub use crate::address::authority::{host_of, path_and_query};
+pub use crate::address::authority::{has_userinfo, host_of, path_and_query, without_userinfo};
 pub use crate::address::host_table::{HostPattern, HostTable, suffixes};
-pub use crate::address::lists::{MARGIN, TextLine, canonicalize_line};
+pub use crate::address::lists::{MARGIN, Seed, SeedError, SeedList, TextLine, canonicalize_line, canonicalize_lines};
+pub use crate::address::whatwg::QueryEncoder;
 pub use crate::bytes::frames::{Fields, RunningChecksum, checksum, half_checksum};
 pub use crate::bytes::varint;
 pub use crate::frontier::durable::entry::Entry;
@@ -33,21 +34,27 @@ pub use crate::frontier::machine::recrawl::JudgedAgain;
 pub use crate::frontier::machine::statistics::Dropped;
 pub use crate::gate::budget::page_yield::{Content, PageEvidence, PageNovelty, PageYield};
 pub use crate::gate::options::patterns;
+pub use crate::gate::refusal::Ruled;
 pub use crate::gate::scope::domain;
 pub use crate::job::checkpoint::store::{Checkpoints, FileCopy};
 pub use crate::job::directory::{PAGES, VISITS};
 pub use crate::job::journal::file::{FileJournal, JournalObserver, Needs};
 pub use crate::job::journal::recovery::look_closely;
 pub use crate::job::journal::{segment_name, segment_start};
-pub use crate::job::manifest::{Sealing, sealed_bytes};
-pub use crate::job::open::explain_among;
+pub use crate::job::manifest::{Manifest, Sealing, sealed_bytes};
+pub use crate::job::open::{explain_among, look, newest_extra, newest_keys, newest_seen};
 pub use crate::seen::firsts::Firsts;
+
+/// Makes a damaged job good again, from its outputs and what its journal still has.
+pub mod repair {
+    pub use crate::job::repair::{Damage, Findings, KeptFiles, LineFormat, PageLine, look};
+}
 
 /// A job's own files. A file gets its name once it is whole, and is never opened through a link.
 pub mod own {
     pub use crate::bytes::nameless;
     pub use crate::job::own::{
-        Inode, Named, Replacement, create, find, open, open_or_create, open_or_create_in_place, parent, read, remove,
-        sync_names, with_end,
+        Inode, Lock, Named, Replacement, create, find, open, open_or_create, open_or_create_in_place, parent, read,
+        remove, replace, replace_with, sync_names, with_end,
     };
 }

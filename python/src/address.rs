@@ -4,8 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::LazyLock;
 
 use crawler_frontier::address::{
-    AddressError, BaseUrl, CanonicalUrl, Canonicalizer as Rules, DEFAULT_MAX_BYTES, Fingerprint, FingerprintKey,
-    KeyRules,
+    AddressError, BaseUrl, CanonicalUrl, Canonicalizer as Rules, Fingerprint, FingerprintKey, KeyRules,
 };
 use crawler_frontier::driver::domain as domain_of;
 use pyo3::exceptions::PyTypeError;
@@ -57,7 +56,7 @@ impl Default for Canonicalizer {
 }
 
 // A signature that `help()` can show has its numbers in it.
-const _: () = assert!(DEFAULT_MAX_BYTES == 8192, "the default of `max_bytes` in Python");
+const _: () = assert!(Rules::DEFAULT_MAX_BYTES == 8192, "the default of `max_bytes` in Python");
 
 impl PartialEq for Canonicalizer {
     fn eq(&self, other: &Self) -> bool {
@@ -174,7 +173,7 @@ impl Canonicalizer {
         if !rules.drop_parameters.is_empty() {
             given.push(format!("drop_parameters={:?}", rules.drop_parameters));
         }
-        if self.rules.max_bytes() != DEFAULT_MAX_BYTES {
+        if self.rules.max_bytes() != Rules::DEFAULT_MAX_BYTES {
             given.push(format!("max_bytes={}", self.rules.max_bytes()));
         }
         format!("Canonicalizer({})", given.join(", "))

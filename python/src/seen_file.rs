@@ -5,8 +5,9 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crawler_frontier::driver::newest_seen;
 use crawler_frontier::driver::own::{Replacement, parent};
-use crawler_frontier::job::{Job, newest_seen};
+use crawler_frontier::job::Job;
 use crawler_frontier::seen::SeenSet;
 use pyo3::PyResult;
 

@@ -12,8 +12,8 @@ use super::settings::{AllSettings, JobSettings, SeedSettings};
 use super::table::{Setting, TABLE, is_of_run, is_resumable};
 use super::toml_file::{self, TomlEntry};
 use super::{output, rules, table};
-use crate::driver::own;
-use crate::job::{Job, newest_keys};
+use crate::driver::{newest_keys, own};
+use crate::job::Job;
 
 /// The settings in force, each with its origin.
 pub(super) fn effective(layers: &Layers) -> String {

@@ -25,9 +25,10 @@ use crate::crawl::{
     raise_open_files,
 };
 use crate::driver::JudgedAgain;
+use crate::driver::own::replace;
 use crate::frontier::Failure;
 use crate::gate::{Blocklist, Gate};
-use crate::job::{Job, JobError, JobJournal, replace};
+use crate::job::{Job, JobError, JobJournal};
 use crate::report::figures::{counted, duration, thousands};
 use crate::report::{self, Report};
 

@@ -12,9 +12,9 @@ use crate::address::{AddressError, CanonicalUrl, Canonicalizer};
 #[cfg(feature = "cluster")]
 use crate::cluster::PartitionPlace;
 use crate::crawl::{CrawlError, FinishReason, look_up, look_up_refused};
-use crate::driver::{History, Place, RobotsAnswer, StatedPreference};
+use crate::driver::{History, Place, RobotsAnswer, Ruled, StatedPreference};
 use crate::frontier::{Explanation, FrontierOptions, Timestamp, Verdict};
-use crate::gate::{Refusal, Ruled};
+use crate::gate::Refusal;
 use crate::job::{Explained, Job, explain as explain_from};
 use crate::lending::Clock;
 use crate::report::{self, Settings};

@@ -15,7 +15,8 @@ use super::request::FileRequest;
 use super::settings::AllSettings;
 use crate::crawl::{CdxjIndex, CrawlError, archives_in};
 use crate::driver::PAGES;
-use crate::job::{Job, replace_with};
+use crate::driver::own::replace_with;
+use crate::job::Job;
 use crate::report::SchemaOf;
 
 /// Bytes per read.

@@ -7,8 +7,8 @@ use super::layers::{Layers, refused, unfit};
 use super::output::{self, Safe, print};
 use super::settings::sinks;
 use crate::crawl::{CrawlError, PageFormat};
+use crate::driver::repair::{Findings, KeptFiles, look};
 use crate::job::Job;
-use crate::job::repair::{Findings, KeptFiles, look};
 
 /// Maximum number of damages that are listed one by one.
 const MOST: usize = 100;

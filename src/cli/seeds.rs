@@ -10,13 +10,14 @@ use super::layers::NO_USERINFO;
 use super::output;
 use super::settings::SeedSettings;
 use super::simulate::is_simulated;
-use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules, Seed, SeedError, SeedList};
+use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules};
 use crate::crawl::{Crawl, CrawlError, CrawlOptions};
-use crate::driver::{History, Place, Sealing, own, sealed_bytes};
+use crate::driver::own::replace_with;
+use crate::driver::{History, Place, Sealing, Seed, SeedError, SeedList, own, sealed_bytes};
 use crate::frontier::Journal;
 use crate::gate::{Found, Refusal};
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{Job, explain, replace_with};
+use crate::job::{Job, explain};
 use crate::report;
 
 /// All lists of seeds, opened: a missing file is an error before anything is written or sent.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::log::LogFormat;
 use super::record_file::{RecordFile, RecordFormat};
-use crate::address::without_userinfo;
 use crate::crawl::{Archive, CrawlOptions, FetchOptions, LinkList, Secret, Sink, Visits, WarcCompression};
+use crate::driver::without_userinfo;
 use crate::gate::ScopeKind;
 use crate::simulate::SimulateOptions;
 

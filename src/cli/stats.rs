@@ -10,7 +10,8 @@ use super::layers::{refused, unfit};
 use super::output::{self, print};
 use super::request::StatsForm;
 use crate::crawl::{Underway, look};
-use crate::job::{Job, replace};
+use crate::driver::own::replace;
+use crate::job::Job;
 use crate::report::{self, Number, Report, ReportError, ReportPart, SchemaOf, metrics, numbers, write_json};
 
 /// Prints a job's report again; for several jobs, one report of all. For a job that is being crawled or was killed,

@@ -22,7 +22,7 @@ use crate::crawl::{
     ResourceLimits, Sink, Stop,
 };
 use crate::driver::PAGES;
-use crate::job::{Lock, replace};
+use crate::driver::own::{Lock, replace};
 
 /// The options of a process that takes part.
 #[derive(Clone, Debug)]

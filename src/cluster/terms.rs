@@ -11,7 +11,7 @@ use super::error::ClusterError;
 use super::succession::append;
 use super::transport::{ANSWERS, Backoff, ClusterKey, ClusterSubject, ClusterTransport};
 use super::wire::{LinkBatchDraft, LinkBatchId, read_link_batch, read_value, value_to_bytes};
-use crate::address::{CanonicalUrl, Canonicalizer, FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
+use crate::address::{CanonicalUrl, Canonicalizer, FingerprintKey, KeyRules};
 use crate::crawl::CrawlOptions;
 use crate::driver::domain;
 use crate::frontier::Politeness;
@@ -68,7 +68,7 @@ impl ClusterTerms {
         (filter.key, filter.directory) = (FingerprintKey::from_u64(0), None);
         Self {
             version: VERSION,
-            rules: [FINGERPRINT_STRATEGY, KEY_RULES_VERSION],
+            rules: [FingerprintKey::STRATEGY, KeyRules::VERSION],
             id: FingerprintKey::random().to_u64(),
             key: key.to_u64(),
             partitions,

@@ -12,9 +12,11 @@ use super::options::JobOptions;
 use super::records::{KeeperClock, KeeperThread, OutputFiles, OutputKeeper, Written};
 use super::shared::{Shared, micros};
 use super::stop::FinishReason;
+use crate::driver::Manifest;
+use crate::driver::own::{Lock, replace_with};
 use crate::frontier::Frontier;
 use crate::job::checkpoint::{self, CheckpointCost, CheckpointError, JobJournal, Owner};
-use crate::job::{FileError, Job, Lock, Manifest, replace_with};
+use crate::job::{FileError, Job};
 
 /// How often the thread checks files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);

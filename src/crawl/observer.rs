@@ -16,13 +16,12 @@ use super::records::{OutputEnds, each_record};
 use super::shared::Shared;
 use super::stop::FinishReason;
 use crate::address::AddressError;
-use crate::driver::PAGES;
+use crate::driver::{HostList, HostOrder, PAGES, look as look_at};
 #[cfg(feature = "cli")]
-use crate::driver::{HostList, HostOrder};
 use crate::frontier::{Arena, Explanation, Frontier, FrontierError, Journal, Timestamp};
 use crate::gate::DropRule;
 use crate::job::checkpoint::CheckpointError;
-use crate::job::{FileError, Job, JobJournal, look as look_at};
+use crate::job::{FileError, Job, JobJournal};
 use crate::lending::Clock;
 
 /// Looks into a crawl while it runs, from any thread. [`Crawl::observer`](super::Crawl::observer) makes one. Cheap to clone.

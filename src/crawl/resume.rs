@@ -20,10 +20,10 @@ use super::records::{
     WriterThread, check_length, confirmed_bytes, open_if_there, record,
 };
 use super::run::Crawl;
-use crate::driver::{PAGES, own};
+use crate::driver::{PAGES, newest_extra, own};
 use crate::frontier::{Frontier, Receipt, Timestamp};
 use crate::gate::Via;
-use crate::job::{FileError, Job, JobJournal, Opening, newest_extra};
+use crate::job::{FileError, Job, JobJournal, Opening};
 use crate::lending::Clock;
 
 /// What a crawl found in its job when it was opened.

@@ -13,10 +13,10 @@ use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
 use super::shared::{RemotePartitions, micros};
 use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
-use crate::address::{BaseUrl, CanonicalUrl, has_userinfo};
-use crate::driver::{Content, PageEvidence, PageYield, domain};
-use crate::driver::{Redirect, is_redirect};
-use crate::driver::{host_of, path_and_query};
+use crate::address::{BaseUrl, CanonicalUrl};
+use crate::driver::{
+    Content, PageEvidence, PageYield, Redirect, domain, has_userinfo, host_of, is_redirect, path_and_query,
+};
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Preferences, Timestamp, Trouble};
 use crate::gate::{Admission, Admitted, Found, Gate, Links, Refusal, RefusalCounts};
 

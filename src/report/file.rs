@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::format::Report;
 use crate::driver::own;
-use crate::job::replace;
+use crate::driver::own::replace;
 
 /// Why a report cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crawler::address::{Canonicalizer, KeyRules, canonicalize_lines};
+use crawler::address::{Canonicalizer, KeyRules};
+use crawler_frontier::driver::canonicalize_lines;
 use tempfile::TempDir;
 
 use crate::ran::{Ran, crawler};

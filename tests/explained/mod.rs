@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crawler::address::{CanonicalUrl, FingerprintKey};
 use crawler::frontier::{Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Timestamp};
-use crawler::job::{Job, JobJournal, OpenOptions, explain};
+use crawler::job::{Job, JobJournal, OpenOptions};
+use crawler_frontier::job::explain;
 use tempfile::TempDir;
 
 /// A job of a crawl that nobody runs: the test leases, answers and completes.

@@ -173,7 +173,7 @@ pub fn path_and_query(wire: &str) -> &str {
 /// Whether a URL, or a link to one, names a user or a password. These are [never sent](super).
 ///
 /// ```
-/// # use crawler_frontier::address::has_userinfo;
+/// # use crawler_frontier::driver::has_userinfo;
 /// assert!(has_userinfo("https://ann:pw@example.org/") && has_userinfo("//ann@example.org/"));
 /// assert!(!has_userinfo("https://example.org/@ann") && !has_userinfo("mailto:ann@example.org"));
 /// ```

@@ -5,10 +5,6 @@ use super::key::{Key, KeyMaker};
 use super::wire::Wire;
 use super::{AddressError, BaseUrl, Fingerprint, FingerprintKey, HostKey, KeyRules, whatwg};
 
-/// The most bytes that a URL may have, unless another limit is given. RFC 9110 section 4.1 asks for
-/// at least 8,000.
-pub const DEFAULT_MAX_BYTES: usize = 8192;
-
 /// Turns text into [`CanonicalUrl`]s by fixed rules. It never changes, so threads share it by reference.
 ///
 /// A URL that is its own key, as most are, costs one parse and one allocation. Any other costs a second allocation.
@@ -19,9 +15,13 @@ pub struct Canonicalizer {
 }
 
 impl Canonicalizer {
+    /// The most bytes that a URL may have, unless another limit is given. RFC 9110 section 4.1 asks for
+    /// at least 8,000.
+    pub const DEFAULT_MAX_BYTES: usize = 8192;
+
     /// Prepares the rules, with the default limit on length.
     pub fn new(rules: &KeyRules) -> Self {
-        Self { keys: KeyMaker::new(rules), max_bytes: DEFAULT_MAX_BYTES }
+        Self { keys: KeyMaker::new(rules), max_bytes: Self::DEFAULT_MAX_BYTES }
     }
 
     /// The same rules with another limit on a URL's bytes. It holds for the text and for the wire URL made from it.

@@ -4,12 +4,6 @@ use std::hash::{BuildHasher, RandomState};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// The version of the derivation from a key's text to its fingerprint. 1 is XXH3 with 64 bits, seeded, over the text's bytes; of an
-/// [identity](super::Identity), over the byte FF and its bytes.
-///
-/// It is written wherever fingerprints are written. A released derivation never changes, and a file with an unknown version is refused.
-pub const FINGERPRINT_STRATEGY: u32 = 1;
-
 /// 64 keyed bits that stand for a URL's key. They are the same on every machine and in every
 /// version, so they may be written to disk.
 ///
@@ -37,6 +31,12 @@ impl Fingerprint {
 pub struct FingerprintKey(u64);
 
 impl FingerprintKey {
+    /// The version of the derivation from a key's text to its fingerprint. 1 is XXH3 with 64 bits, seeded, over the text's bytes; of an
+    /// [identity](super::Identity), over the byte FF and its bytes.
+    ///
+    /// It is written wherever fingerprints are written. A released derivation never changes, and a file with an unknown version is refused.
+    pub const STRATEGY: u32 = 1;
+
     /// Drawn at random, for a new job.
     pub fn random() -> Self {
         // The standard library keys its hash maps with random numbers of the operating system, and SipHash reveals nothing about that key.
@@ -104,7 +104,7 @@ mod tests {
     /// From the reference implementation (xxHash 0.8, by its Python binding): one for each way in which XXH3 handles a length.
     #[test]
     fn strategy_1_never_changes() {
-        assert_eq!(FINGERPRINT_STRATEGY, 1);
+        assert_eq!(FingerprintKey::STRATEGY, 1);
         let long = format!("http://a.org/{}", "x".repeat(300));
         let middle = "https://www.example.org/catalogue/books/fiction/page-42.html?a=1&b=22xyz";
         for (text, bits) in [

@@ -12,13 +12,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::parameters::{NameSet, is_hex_session};
+use super::parameters::{self, NameSet, is_hex_session};
 use super::wire::Wire;
-use super::{SESSION_PARAMETERS, TRACKING_PARAMETERS};
-
-/// The version of the rules. It changes whenever the same text can get another key than before: by a rule, by a built-in list or by the
-/// parser. It is stored with a crawl, since keys of different versions cannot be compared.
-pub const KEY_RULES_VERSION: u32 = 2;
 
 /// Which differences between two spellings do not make two URLs. Each rule has a switch. The [table](super#the-rules) says what each does,
 /// and which rules cannot be switched off.
@@ -61,6 +56,23 @@ impl Default for KeyRules {
 }
 
 impl KeyRules {
+    /// The version of the rules. It changes whenever the same text can get another key than before: by a rule, by a built-in list or by the
+    /// parser. It is stored with a crawl, since keys of different versions cannot be compared.
+    pub const VERSION: u32 = 2;
+
+    /// Names of parameters that only say where a visitor came from. Case does not matter, and `utm_*` stands for all names that start with
+    /// `utm_`.
+    ///
+    /// `ref`, `source`, `campaign` and `cid` are left out on purpose: many sites choose pages by them.
+    pub const TRACKING_PARAMETERS: &[&str] = parameters::TRACKING_PARAMETERS;
+
+    /// Names of parameters that only name a visitor's session, in the syntax of [`Self::TRACKING_PARAMETERS`].
+    pub const SESSION_PARAMETERS: &[&str] = parameters::SESSION_PARAMETERS;
+
+    /// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a story elsewhere, `session_id` may be a
+    /// talk at a conference. They are dropped only if the value looks like a digest: 32 hexadecimal digits or more.
+    pub const HEX_SESSION_PARAMETERS: &[&str] = parameters::HEX_SESSION_PARAMETERS;
+
     /// The switches, by their names in `crawler.toml`. A checkpoint keeps the names of the switches that are on.
     pub(crate) fn switches(&mut self) -> [(&'static str, &mut bool); 7] {
         let Self {
@@ -108,8 +120,8 @@ pub(super) struct KeyMaker {
 impl KeyMaker {
     /// Prepares the rules: all names of parameters to drop go into one set, the built-in ones of the rules that are on and the user's own.
     pub(super) fn new(rules: &KeyRules) -> Self {
-        let tracking = TRACKING_PARAMETERS.iter().filter(|_| rules.drop_tracking);
-        let sessions = SESSION_PARAMETERS.iter().filter(|_| rules.drop_sessions);
+        let tracking = parameters::TRACKING_PARAMETERS.iter().filter(|_| rules.drop_tracking);
+        let sessions = parameters::SESSION_PARAMETERS.iter().filter(|_| rules.drop_sessions);
         let own = rules.drop_parameters.iter().map(String::as_str);
         Self { rules: rules.clone(), dropped: NameSet::new(tracking.chain(sessions).copied().chain(own)) }
     }

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
-use super::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer, without_userinfo};
+use super::authority::without_userinfo;
+use super::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer};
 
 /// Reads a list line by line. LF, CR or both end a line. UTF-16 is recognized by its byte-order mark. It keeps at most `max_bytes` and
 /// [`MARGIN`] bytes of a line, however long the line is.
@@ -210,7 +211,8 @@ pub enum SeedError {
 /// and the blanks around a line. An error takes the place of its line, and the lines after it follow.
 ///
 /// ```
-/// # use crawler_frontier::address::{Canonicalizer, KeyRules, SeedList};
+/// # use crawler_frontier::address::{Canonicalizer, KeyRules};
+/// # use crawler_frontier::driver::SeedList;
 /// let list = "# mine\nhttp://example.org/a\nexample.org:8080\nmailto:ann@example.org\n";
 /// let canonicalizer = Canonicalizer::new(&KeyRules::default());
 /// let seeds: Vec<_> = SeedList::new(list.as_bytes(), "seeds.txt", &canonicalizer).collect();
@@ -310,7 +312,8 @@ fn shown(line: &[u8]) -> String {
 /// It takes constant memory. Only the scheme of a bad line is repeated, since the line may hold a password.
 ///
 /// ```
-/// # use crawler_frontier::address::{Canonicalizer, KeyRules, canonicalize_lines};
+/// # use crawler_frontier::address::{Canonicalizer, KeyRules};
+/// # use crawler_frontier::driver::canonicalize_lines;
 /// let mut out = Vec::new();
 /// canonicalize_lines(&b"http://a.org?b&a\n\nmailto:x\n"[..], &mut out, &Canonicalizer::new(&KeyRules::default()), None)?;
 /// assert_eq!(

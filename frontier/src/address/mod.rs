@@ -43,8 +43,8 @@
 //! | escapes of `[ ] { } \| \ ^` and the backtick off where browsers send these bare: in a query all, in a path `[ ] \|` | `unescape_brackets` | `?f%5Ba%5D=1` | `?f[a]=1` |
 //! | `;jsessionid=` off each path segment | `drop_sessions` | `/b;jsessionid=1F?c` | `/b?c` |
 //! | slashes in a row to one | `collapse_slashes`, off by default | `/b//c` | `/b/c` |
-//! | [tracking parameters](TRACKING_PARAMETERS) off | `drop_tracking` | `?utm_source=x&id=1` | `?id=1` |
-//! | [session parameters](SESSION_PARAMETERS) off | `drop_sessions` | `?PHPSESSID=9&id=1` | `?id=1` |
+//! | [tracking parameters](KeyRules::TRACKING_PARAMETERS) off | `drop_tracking` | `?utm_source=x&id=1` | `?id=1` |
+//! | [session parameters](KeyRules::SESSION_PARAMETERS) off | `drop_sessions` | `?PHPSESSID=9&id=1` | `?id=1` |
 //! | parameters of your own list off | `drop_parameters` | `?ref=x&id=1` | `?id=1` |
 //! | an empty query off, and empty parameters | `drop_empty_query` | `/b?`, `?&id=1&` | `/b`, `?id=1` |
 //! | parameters by name, then value, bytewise; blank values and repeated parameters stay | `sort_query` | `?b=2&a=&b=1` | `?a=&b=1&b=2` |
@@ -60,7 +60,7 @@
 //! | a `%` that begins no escape, `/90%+x`, `/p%zz` | `%25` | stays | parsing leaves it, so servers are asked with it, and some tell it from `%25` |
 //! | a value without a name, `?=1&a=2` | left out | stays | it is no empty parameter: a server may read it |
 //! | a name without a value, `?a=` | `?a` | stays | servers tell the two apart (PHP alone does not) |
-//! | no scheme, `a.org/x` | `http://` | an error; of a [seed](Seed), `https://` | in a link it is a path |
+//! | no scheme, `a.org/x` | `http://` | an error; of a [seed](crate::driver::SeedList), `https://` | in a link it is a path |
 //! | too few slashes or backslashes, `http:a.org/x`, `http:\\a.org` | an error | `http://a.org/x` | parsing mends them, as browsers do |
 //! | `[ ] \| ^` and the backtick in a query | escaped | bare | browsers send them bare |
 //! | slashes in a row | one | stay, but with `collapse_slashes` | some servers tell them apart |
@@ -77,17 +77,15 @@ mod key;
 pub(crate) mod lists;
 mod masks;
 mod parameters;
-mod whatwg;
+pub(crate) mod whatwg;
 mod wire;
 
-pub use authority::{HostKey, QueueError, has_userinfo, without_userinfo};
+pub use authority::{HostKey, QueueError};
 pub(crate) use authority::{host_of, origin_of, path_and_query};
-pub use canonicalizer::{CanonicalUrl, Canonicalizer, DEFAULT_MAX_BYTES};
-pub use fingerprint::{FINGERPRINT_STRATEGY, Fingerprint, FingerprintKey};
+pub use canonicalizer::{CanonicalUrl, Canonicalizer};
+pub use fingerprint::{Fingerprint, FingerprintKey};
 pub(crate) use host_table::{HostPattern, HostTable};
 pub use identity::{Identity, IdentityBuf, IdentityError};
-pub use key::{KEY_RULES_VERSION, KeyRules};
+pub use key::KeyRules;
 pub(crate) use lists::TextLines;
-pub use lists::{Seed, SeedError, SeedList, canonicalize_lines};
-pub use parameters::{HEX_SESSION_PARAMETERS, SESSION_PARAMETERS, TRACKING_PARAMETERS};
-pub use whatwg::{AddressError, BaseUrl, QueryEncoder};
+pub use whatwg::{AddressError, BaseUrl};

@@ -3,13 +3,10 @@
 //! A name is on a list only if a page is the same with and without it, on every site that is known to use it. A missing name costs a few
 //! pages fetched twice. A wrong one costs pages that are never fetched. So a doubtful name is left out.
 //!
-//! Any change of a list is another version of the [rules](super::KEY_RULES_VERSION): URLs would get other keys than a job has already seen.
+//! Any change of a list is another version of the [rules](super::KeyRules::VERSION): URLs would get other keys than a job has already seen.
 
-/// Names of parameters that only say where a visitor came from. Case does not matter, and `utm_*` stands for all names that start with
-/// `utm_`.
-///
-/// `ref`, `source`, `campaign` and `cid` are left out on purpose: many sites choose pages by them.
-pub const TRACKING_PARAMETERS: &[&str] = &[
+/// [`KeyRules::TRACKING_PARAMETERS`](super::KeyRules::TRACKING_PARAMETERS).
+pub(super) const TRACKING_PARAMETERS: &[&str] = &[
     // Google: Analytics, Ads, cross-domain linker, Merchant Center.
     "utm_*",
     "_ga",
@@ -68,8 +65,8 @@ pub const TRACKING_PARAMETERS: &[&str] = &[
     "wickedid",
 ];
 
-/// Names of parameters that only name a visitor's session, in the syntax of [`TRACKING_PARAMETERS`].
-pub const SESSION_PARAMETERS: &[&str] = &[
+/// [`KeyRules::SESSION_PARAMETERS`](super::KeyRules::SESSION_PARAMETERS).
+pub(super) const SESSION_PARAMETERS: &[&str] = &[
     // PHP, Java servlets, ASP (which appends eight letters of its own), ASP.NET, ColdFusion.
     "phpsessid",
     "jsessionid",
@@ -83,9 +80,8 @@ pub const SESSION_PARAMETERS: &[&str] = &[
     "zenid",
 ];
 
-/// Names of parameters that may name a session or choose a page: `sid` is a session in phpBB and a story elsewhere, `session_id` may be a
-/// talk at a conference. They are dropped only if the value looks like a digest: 32 hexadecimal digits or more.
-pub const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
+/// [`KeyRules::HEX_SESSION_PARAMETERS`](super::KeyRules::HEX_SESSION_PARAMETERS).
+pub(super) const HEX_SESSION_PARAMETERS: &[&str] = &["sessid", "session_id", "sessionid", "sid"];
 
 /// Whether this parameter names a session by a digest: MD5 has 32 hexadecimal digits, and a number or a word that chooses a page has fewer.
 pub(super) fn is_hex_session(name: &str, value: &str) -> bool {

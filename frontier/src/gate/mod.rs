@@ -79,7 +79,7 @@ mod gate;
 mod links;
 mod metadata;
 pub(crate) mod options;
-mod refusal;
+pub(crate) mod refusal;
 pub(crate) mod scope;
 mod trap;
 
@@ -93,6 +93,7 @@ pub use links::{LinkUrl, Links};
 pub use metadata::{MetadataError, MetadataLimits};
 pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};
 pub(crate) use options::{GateOptions, patterns};
-pub use refusal::{Refusal, RefusalCounts, Ruled};
+pub(crate) use refusal::Ruled;
+pub use refusal::{Refusal, RefusalCounts};
 pub(crate) use scope::{Scope, domain};
 pub use trap::TrapLimits;

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::manifest::Manifest;
 use super::own::share;
-use super::{JobError, LOCK, Lock, Manifest, own, replace};
+use super::own::{self, Lock, replace};
+use super::{JobError, LOCK};
 use crate::address::FingerprintKey;
 use crate::bytes::FileError;
 use crate::frontier::FrontierOptions;

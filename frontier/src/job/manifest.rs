@@ -27,7 +27,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::own::{place, replace};
 use super::{JobError, own};
-use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey, KEY_RULES_VERSION};
+use crate::address::{FingerprintKey, KeyRules};
 use crate::bytes::{FileError, RunningChecksum, checksum};
 
 /// The beginning of the first line; the number of the format follows.
@@ -59,9 +59,9 @@ pub struct Manifest {
     pub id: u64,
     /// Keys the job's fingerprints; random, in hexadecimal on disk.
     pub fingerprint_key: FingerprintKey,
-    /// How a URL's key becomes a fingerprint: [`FINGERPRINT_STRATEGY`] of the version that created it.
+    /// How a URL's key becomes a fingerprint: [`FingerprintKey::STRATEGY`] of the version that created it.
     pub fingerprint_strategy: u32,
-    /// How a URL gets its key: [`KEY_RULES_VERSION`] of the version that created it.
+    /// How a URL gets its key: [`KeyRules::VERSION`] of the version that created it.
     pub key_rules: u32,
     /// The version of this crate that created the job.
     pub crawler: String,
@@ -75,8 +75,8 @@ impl Manifest {
         Self {
             id: RandomState::new().hash_one(()),
             fingerprint_key,
-            fingerprint_strategy: FINGERPRINT_STRATEGY,
-            key_rules: KEY_RULES_VERSION,
+            fingerprint_strategy: FingerprintKey::STRATEGY,
+            key_rules: KeyRules::VERSION,
             crawler: env!("CARGO_PKG_VERSION").to_owned(),
             created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         }
@@ -148,8 +148,8 @@ impl Manifest {
     /// recognized.
     pub(super) fn check(&self, directory: &Path) -> Result<(), JobError> {
         for (what, found, known) in [
-            ("fingerprint_strategy", self.fingerprint_strategy, FINGERPRINT_STRATEGY),
-            ("key_rules", self.key_rules, KEY_RULES_VERSION),
+            ("fingerprint_strategy", self.fingerprint_strategy, FingerprintKey::STRATEGY),
+            ("key_rules", self.key_rules, KeyRules::VERSION),
         ] {
             if found != known {
                 return Err(JobError::Strategy { path: Self::path(directory), what, found, known });

@@ -12,8 +12,8 @@
 //! | an embedder | [`Frontier::open`](crate::frontier::Frontier::open): drafts or resumes the job, and restores its frontier |
 //! | a crawl | [`Frontier::open_in`](crate::frontier::Frontier::open_in): the same for a job that it already holds |
 //! | either, each minute or so | [`checkpoint::write`], with itself as the [`Owner`](checkpoint::Owner) of the frontier |
-//! | `crawler stats`, `explain` | [`look`](fn@look) and [`explain`](fn@explain): the newest checkpoint and the journal after it, read only |
-//! | `crawler repair` | [`repair`], if neither checkpoints nor journal can be read |
+//! | `crawler stats`, `explain` | [`look`](crate::driver::look()) and [`explain`](crate::job::explain()): the newest checkpoint and the journal after it, read only |
+//! | `crawler repair` | [`repair`](crate::driver::repair), if neither checkpoints nor journal can be read |
 //!
 //! # What is durable when
 //!
@@ -33,8 +33,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `manifest` | the job's id, and the choices that its other files depend on; see [`Manifest`]. It is called `manifest.new` until the job is begun |
-//! | `lock` | empty; locked by the process that crawls, as is the directory; see [`Lock`] |
+//! | `manifest` | the job's id, and the choices that its other files depend on; see [`Manifest`](crate::driver::Manifest). It is called `manifest.new` until the job is begun |
+//! | `lock` | empty; locked by the process that crawls, as is the directory; see [`Lock`](crate::driver::own::Lock) |
 //! | `pages.jsonl` | one record per line for each page |
 //! | `pages.jsonl.cut` | bytes that were cut off its end because no receipt confirmed them; each cut is appended. Other outputs have such a file too |
 //! | `pages-*.warc.*` | the responses, if they are kept |
@@ -59,16 +59,14 @@ pub mod journal;
 pub(crate) mod manifest;
 pub(crate) mod open;
 pub(crate) mod own;
-pub mod repair;
+pub(crate) mod repair;
 
 pub use crate::bytes::FileError;
 pub use checkpoint::{CheckpointCost, JobJournal, OpenOptions, Opening};
 pub use directory::Job;
 pub(crate) use directory::PAGES;
 pub use error::JobError;
-pub use manifest::Manifest;
-pub use open::{Explained, RequestName, explain, look, newest_extra, newest_keys, newest_seen};
-pub use own::{Lock, replace, replace_with};
+pub use open::{Explained, RequestName, explain};
 
 /// The name of the lock file: empty, and locked while a process crawls into the directory.
 const LOCK: &str = "lock";

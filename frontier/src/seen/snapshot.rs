@@ -63,7 +63,7 @@ use super::probes::STRATEGY;
 use super::set::SeenSet;
 use super::shard::{Layer, Shard};
 use super::sizing::{Sizing, can_be_had};
-use crate::address::{FINGERPRINT_STRATEGY, FingerprintKey};
+use crate::address::FingerprintKey;
 use crate::bytes::{FrameReader, FrameWriter};
 
 /// The beginning of the file.
@@ -257,7 +257,7 @@ impl SeenSet {
 fn save_header<W: Write>(frames: &mut FrameWriter<W>, options: &SeenOptions) -> io::Result<()> {
     let on_full = ON_FULL.iter().position(|&on_full| on_full == options.on_full).expect("all are listed");
     frames
-        .put(FINGERPRINT_STRATEGY.to_le_bytes())
+        .put(FingerprintKey::STRATEGY.to_le_bytes())
         .put(STRATEGY.to_le_bytes())
         .put(options.key.to_u64().to_le_bytes())
         .put([options.layout.code(), u8::try_from(on_full).expect("one of three"), u8::from(options.open_ended)])
@@ -299,7 +299,8 @@ pub(super) fn open<R: Read>(from: R) -> Result<(FrameReader<R>, SeenOptions), Sn
         };
         Ok((strategies, options))
     })?;
-    for ((what, known), found) in [("hash", FINGERPRINT_STRATEGY), ("probe", STRATEGY)].into_iter().zip(strategies) {
+    for ((what, known), found) in [("hash", FingerprintKey::STRATEGY), ("probe", STRATEGY)].into_iter().zip(strategies)
+    {
         if found != known {
             return Err(SnapshotError::Strategy { what, found, known });
         }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crawler_frontier::address::QueryEncoder;
+use crawler_frontier::driver::QueryEncoder;
 use crawler_frontier::frontier::{Frontier, FrontierOptions};
 use crawler_frontier::gate::{Admission, Found, Gate, LinkUrl, Links, OptionError, Refusal, ScopeKind, Via};
 use proptest::prelude::*;

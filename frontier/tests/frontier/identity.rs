@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler_frontier::address::{Identity, IdentityError};
+use crawler_frontier::driver::repair::{LineFormat, PageLine, look};
 use crawler_frontier::frontier::{
     Completion, Failure, Frontier, FrontierOptions, Href, Journal, Lease, Next, Outcome, Receipt, Reply, Timestamp,
 };
 use crawler_frontier::gate::{Admission, DropRule, Found, LinkUrl, Links, Refusal, ScopeKind, SeenTest, Via};
-use crawler_frontier::job::repair::{LineFormat, PageLine, look};
 use crawler_frontier::job::{Job, JobJournal, OpenOptions, RequestName, explain};
 use crawler_frontier::seen::{Layout, Removal};
 

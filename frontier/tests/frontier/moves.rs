@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crawler_frontier::driver::repair::{LineFormat, PageLine, look};
 use crawler_frontier::frontier::{
     Frontier, FrontierOptions, Href, Journal, Next, Outcome, QueueOrder, Receipt, Reprioritized, Timestamp,
 };
 use crawler_frontier::gate::{DropRule, Position, ScopeKind};
-use crawler_frontier::job::repair::{LineFormat, PageLine, look};
 use crawler_frontier::job::{Job, JobJournal};
 
 pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use crawler_frontier::address::{
-    AddressError, CanonicalUrl, Canonicalizer, DEFAULT_MAX_BYTES, FingerprintKey, HostKey, KeyRules, canonicalize_lines,
-};
+use crawler_frontier::address::{AddressError, CanonicalUrl, Canonicalizer, FingerprintKey, HostKey, KeyRules};
+use crawler_frontier::driver::canonicalize_lines;
 use proptest::prelude::*;
 
 fn url(text: &str) -> CanonicalUrl {
@@ -259,7 +258,7 @@ fn what_is_no_address_of_a_page_says_why() {
 
 #[test]
 fn length_is_bounded_as_text_and_as_wire() {
-    let limit = DEFAULT_MAX_BYTES;
+    let limit = Canonicalizer::DEFAULT_MAX_BYTES;
     let long = |bytes: usize| format!("http://a.org/{}", "x".repeat(bytes - 13));
     assert_eq!(url(&long(limit)).wire().len(), limit);
     assert_eq!(refused(&long(limit + 1)), AddressError::TooLong { length: limit + 1, limit });

@@ -2,7 +2,8 @@
 
 use std::io::{self, BufReader, Read};
 
-use crawler_frontier::address::{Canonicalizer, KeyRules, Seed, SeedError, SeedList};
+use crawler_frontier::address::{Canonicalizer, KeyRules};
+use crawler_frontier::driver::{Seed, SeedError, SeedList};
 
 fn canonicalizer() -> Canonicalizer {
     Canonicalizer::new(&KeyRules::default())

@@ -8,10 +8,10 @@ use crate::cli::job_file::{JobFile, unread};
 use crate::cli::layers::refused;
 use crate::cli::toml_file;
 use crate::crawl::PageFormat;
+use crate::driver::repair::LineFormat;
 use crate::driver::{PAGES, own};
 use crate::frontier::Receipt;
 use crate::job::Job;
-use crate::job::repair::LineFormat;
 
 /// The file in a node's job that names its crawl; only a node's job has it.
 const CLUSTER: &str = "cluster.toml";

@@ -26,7 +26,7 @@ use super::record_table::Column;
 use super::request::MergeRequest;
 use crate::address::FingerprintKey;
 use crate::crawl::sorter::Sorter;
-use crate::job::replace_with;
+use crate::driver::own::replace_with;
 use crate::report::SchemaOf;
 use crate::report::figures::thousands;
 use claim::{Claim, Mark};

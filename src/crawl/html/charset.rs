@@ -9,8 +9,8 @@ use std::io::Write;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-use crate::address::QueryEncoder;
 use crate::crawl::media_types::charset;
+use crate::driver::QueryEncoder;
 
 /// At most this many bytes are examined to detect the encoding.
 const DETECT: usize = 64 * 1024;

@@ -1,8 +1,8 @@
 //! The contents of a page: its links, each with its kind and its text, its title, and its directives for robots.
 
 use super::charset::{EncodingSource, query_encoder};
-use crate::address::QueryEncoder;
 use crate::crawl::records::is_unsafe;
+use crate::driver::QueryEncoder;
 use crate::frontier::{Preferences, Purpose};
 
 /// The links, the title and the directives of one page.

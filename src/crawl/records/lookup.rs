@@ -10,10 +10,10 @@ use super::output::{OutputPart, Series};
 use super::page_record::{OutputPlace, PageRecord, line, page_line, read_line, record};
 use super::sink::Sink;
 use super::skipped::SkippedLink;
+use crate::driver::repair::{LineFormat, PageLine};
 use crate::driver::{Fetched, History};
 use crate::frontier::{Explanation, Receipt};
 use crate::gate::Refusal;
-use crate::job::repair::{LineFormat, PageLine};
 use crate::seen::Sighting;
 
 /// Adds page records to explained URLs. The journal says where each record is. If the journal's oldest part is gone, the whole file is read
@@ -174,7 +174,7 @@ pub(in crate::crawl) fn each_record(
     Ok(())
 }
 
-/// The format of a crawl's page records and outputs, for a [repair](crate::job::repair).
+/// The format of a crawl's page records and outputs, for a [repair](crate::driver::repair).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageFormat;
 

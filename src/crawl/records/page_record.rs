@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::crawl::counters::counters;
 use crate::crawl::fields::FieldValue;
 use crate::crawl::http::is_unwanted;
+use crate::driver::repair::PageLine;
 use crate::driver::{PageNovelty, PageYield};
 use crate::frontier::Receipt;
 use crate::gate::Via;
-use crate::job::repair::PageLine;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -274,7 +274,7 @@ pub(super) fn read_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     serde_json::from_slice(line).ok()
 }
 
-/// The parts of a line of `pages.jsonl` that a [repair](crate::job::repair::look) needs; `None` if it is not a page record.
+/// The parts of a line of `pages.jsonl` that a [repair](crate::driver::repair::look) needs; `None` if it is not a page record.
 pub(super) fn page_line(line: &[u8]) -> Option<PageLine> {
     let PageRecord { url, depth, referrer, kind, links, outputs, revisit_of, wire_bytes: bytes, given_up, .. } =
         record(line)?;

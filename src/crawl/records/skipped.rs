@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::legible::legible;
 use super::page_record::add_line;
 use super::writer::{Writer, WriterThread};
-use crate::address::without_userinfo;
-use crate::driver::{Dropped, own};
+use crate::driver::{Dropped, own, without_userinfo};
 use crate::frontier::Lease;
 use crate::gate::Refusal;
 

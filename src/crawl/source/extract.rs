@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use ahash::AHashMap;
 
-use crate::address::{BaseUrl, CanonicalUrl, Fingerprint, has_userinfo};
+use crate::address::{BaseUrl, CanonicalUrl, Fingerprint};
 use crate::crawl::fields::{FieldError, FieldSet, FieldValue};
 use crate::crawl::html::{EncodingSource, KnownWords, LinkText, words};
 use crate::crawl::lock::lock;
 use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
-use crate::driver::Content;
+use crate::driver::{Content, has_userinfo};
 use crate::frontier::Preferences;
 use crate::gate::{Found, Gate, LinkUrl, Links, Refusal, Via};
 
@@ -252,7 +252,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::address::QueryEncoder;
+    use crate::driver::QueryEncoder;
     use crate::frontier::{Frontier, FrontierOptions};
 
     /// The page is not in UTF-8, so each time that a link's URL is made, its query is encoded.

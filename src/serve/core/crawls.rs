@@ -21,7 +21,7 @@ use super::command::CallError;
 use super::crawl::ServedCrawl;
 use super::rules::{CrawlRules, ReadRules, RulesError, ServeLimits, rules};
 use crate::driver::own;
-use crate::job::replace;
+use crate::driver::own::replace;
 use crate::lending::Clock;
 
 /// A crawl's name: 1 to 64 letters, digits, `.`, `_` and `-`, and no dot first.

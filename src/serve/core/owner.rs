@@ -32,9 +32,11 @@ use super::ends;
 use super::rules::CrawlRules;
 use super::waiters::{Answered, Waiters};
 use crate::address::FingerprintKey;
+use crate::driver::newest_extra;
+use crate::driver::own::replace;
 use crate::frontier::{Frontier, Timestamp};
 use crate::job::checkpoint::{CheckpointError, Owner as CheckpointOwner, write};
-use crate::job::{Job, JobError, JobJournal, newest_extra, replace};
+use crate::job::{Job, JobError, JobJournal};
 use crate::lending::Clock;
 
 /// For how long a turn goes on taking commands, before it flushes and answers.

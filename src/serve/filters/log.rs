@@ -13,8 +13,8 @@ use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::address::{Fingerprint, FingerprintKey};
+use crate::driver::own::replace_with;
 use crate::driver::{half_checksum, own};
-use crate::job::replace_with;
 use crate::seen::{SeenSet, Sighting};
 
 const MAGIC: [u8; 8] = *b"seen log";

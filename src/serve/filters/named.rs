@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::filter::{FilterError, FilterKind, FilterMemory, NamedFilter};
 use crate::address::FingerprintKey;
 use crate::driver::own;
-use crate::job::replace;
+use crate::driver::own::replace;
 
 /// The bounds of all filters.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@
 //! | `Changed`, `Frontier` | restore the settings that the job had before |
 //! | `Disturbed`, `Job` | find out which other process uses the directory |
 //! | `File`, `Seen` | if the file is [lost](CheckpointError::is_loss), restore a copy; an older checkpoint serves meanwhile |
-//! | `Irreparable`, `Journal` | restore a copy, or [`repair`](crate::job::repair) the job |
+//! | `Irreparable`, `Journal` | restore a copy, or [`repair`](crate::driver::repair) the job |
 //! | `Lost` | open the frontier again |
 
 use std::io::{self, BufReader, Read, Write};

@@ -50,8 +50,9 @@ use crate::bytes::FileError;
 use crate::frontier::durable::OwnJournal;
 use crate::frontier::{Entry, Frontier, FrontierOptions, Journal, Receipt, Receipts, Record, Resume, Timestamp};
 use crate::gate::{DropRule, Position};
+use crate::job::directory;
 use crate::job::journal::{Disk, FileJournal, JournalError, JournalOptions, Needs, Recovery, Storage, is_begun};
-use crate::job::{Lock, directory};
+use crate::job::own::Lock;
 use crate::seen::SeenSet;
 
 /// The journal of a frontier that is kept in a job, with the job's checkpoints, its evicted hosts and its lock. When it is dropped,

@@ -183,7 +183,7 @@
 //! |---|---|---|
 //! | a frontier that is opened | an error, except a torn end | cuts the torn end off |
 //! | `stats` and `explain` | the same | nothing: another process may hold the job |
-//! | [`repair`](crate::job::repair) | reported, and reading goes on after it | a new journal, beside the old one |
+//! | [`repair`](crate::driver::repair) | reported, and reading goes on after it | a new journal, beside the old one |
 
 pub(in crate::job) mod compacted;
 pub(crate) mod file;

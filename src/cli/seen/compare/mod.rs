@@ -18,7 +18,7 @@ use crate::address::Canonicalizer;
 use crate::cli::command_error::{CommandError, Exit};
 use crate::cli::output::{Safe, print};
 use crate::cli::request::CompareRequest;
-use crate::job::replace;
+use crate::driver::own::replace;
 use crate::report::figures::{bytes, chance, expected, short, thousands};
 use crate::report::write_json;
 use comparison::{AtRate, Comparison, Measured, PASSES, Row, Trial};
