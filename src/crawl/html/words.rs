@@ -120,6 +120,7 @@ impl Words {
         self.count += 1;
     }
 
+    #[cold]
     fn add_number(&mut self, word: &[u8], hash: u32, known: &KnownWords) {
         let day = day(word);
         if day != self.day + 1 && (day != 1 || self.day < 28) {
@@ -250,25 +251,26 @@ fn clear(bits: &mut Bits, range: Range<usize>) {
     }
 }
 
-/// Calls `call` for each run of set bits.
+/// Calls `call` for each run of set bits. No bit beyond `length` is set.
 #[inline(always)]
 fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
-    let (mut last, mut begin) = (0, None);
-    for (block, &bits) in bits.iter().enumerate().take(length.div_ceil(BLOCK)) {
-        // Set for each bit that differs from the bit before it.
-        let mut turns = bits ^ (bits << 1 | last >> (BLOCK - 1));
-        last = bits;
-        while turns != 0 {
-            let at = block * BLOCK + turns.trailing_zeros() as usize;
-            turns &= turns - 1;
-            match begin.take() {
-                None => begin = Some(at),
-                Some(begin) => call(begin..at),
-            }
+    let (mut last, mut begin) = (0, 0);
+    // The empty block ends a run that goes on to the end. With one call alone, its code becomes part of this loop.
+    for (block, bits) in bits[..length.div_ceil(BLOCK)].iter().copied().chain([0]).enumerate() {
+        let before = bits << 1 | last >> (BLOCK - 1);
+        let (mut begins, mut ends) = (bits & !before, before & !bits);
+        let first = |bits: u64| block * BLOCK + bits.trailing_zeros() as usize;
+        if last >> (BLOCK - 1) == 0 {
+            begin = first(begins);
+            begins &= begins.wrapping_sub(1);
         }
-    }
-    if let Some(begin) = begin {
-        call(begin..length);
+        while ends != 0 {
+            call(begin..first(ends));
+            begin = first(begins);
+            ends &= ends - 1;
+            begins &= begins.wrapping_sub(1);
+        }
+        last = bits;
     }
 }
 
