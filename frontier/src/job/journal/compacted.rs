@@ -30,7 +30,7 @@
 
 use std::ops::Range;
 
-use super::record::{Frame, HEAD};
+use super::frame::{Frame, HEAD};
 use super::segment::{Blocks, HEADER, Segment, Window, read_at};
 use super::{JournalError, Storage};
 use crate::bytes::{FileError, Header, half_checksum};

@@ -38,7 +38,8 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use super::compacted::{self, Compacted, OldSegment, PREFIX};
-use super::record::{Frame, Unreadable};
+use super::frame::Frame;
+use super::record::Unreadable;
 use super::segment::{Blocks, HEADER, Segment};
 use super::{Disk, JournalError, Storage};
 use crate::bytes::FileError;

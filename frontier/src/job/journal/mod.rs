@@ -187,6 +187,7 @@
 
 pub(in crate::job) mod compacted;
 pub(crate) mod file;
+mod frame;
 mod record;
 mod record_parts;
 pub(crate) mod recovery;

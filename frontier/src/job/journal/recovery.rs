@@ -39,7 +39,8 @@ use std::path::PathBuf;
 
 use super::compacted::{Compacted, NEW_SUFFIX, unfinished};
 use super::file::{FileState, Tail, damaged};
-use super::record::{Frame, Unreadable};
+use super::frame::Frame;
+use super::record::Unreadable;
 use super::segment::{Blocks, HEADER, Segment, Window};
 use super::{FileJournal, JournalError, JournalOptions, Needs, Storage};
 use crate::bytes::FileError;

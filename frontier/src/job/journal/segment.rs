@@ -25,7 +25,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use super::record::{Frame, HEAD};
+use super::frame::{Frame, HEAD};
 use super::{JournalError, Storage};
 use crate::bytes::{FileError, Header};
 use crate::gate::Position;
