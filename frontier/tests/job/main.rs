@@ -6,6 +6,8 @@ extern crate crawler_frontier as crawler;
 #[path = "../../../tests/random/mod.rs"]
 mod random;
 
+#[cfg(unix)]
+mod batches;
 mod checkpoint;
 mod idle;
 mod job;

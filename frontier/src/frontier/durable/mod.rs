@@ -55,6 +55,15 @@ pub trait Journal: OwnJournal {
     #[doc(hidden)]
     fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>>;
 
+    /// Begins a group: a journal that outlives its process keeps what is appended up to [`end_group`](Self::end_group) as a whole or not at
+    /// all, but for a group of more than 1 MiB, which it keeps as several. The caller flushes nothing before the end.
+    #[doc(hidden)]
+    fn begin_group(&mut self) {}
+
+    /// Ends the group.
+    #[doc(hidden)]
+    fn end_group(&mut self) {}
+
     /// The entry at a position that [`append`](Self::append) returned for one.
     ///
     /// # Errors

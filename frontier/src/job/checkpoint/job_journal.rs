@@ -143,6 +143,14 @@ impl<S: Storage> Journal for JobJournal<S> {
         self.file.append(record).inspect_err(|_| self.has_lost |= matches!(record, Record::Admitted(_)))
     }
 
+    fn begin_group(&mut self) {
+        self.file.begin_group();
+    }
+
+    fn end_group(&mut self) {
+        self.file.end_group();
+    }
+
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
         self.file.read(position)
     }

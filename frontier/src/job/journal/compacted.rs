@@ -39,7 +39,7 @@ use crate::gate::Position;
 /// The first bytes of a header, which name the kind of the file.
 const MAGIC: [u8; 8] = *b"kept\n\0\0\0";
 /// The format that is written here, and the latest that is read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes before each frame: its position.
 pub(super) const PREFIX: usize = 8;
 /// The least bytes of a group. A search begins at the beginning of a group.

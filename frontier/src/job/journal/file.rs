@@ -39,6 +39,7 @@ use std::{fmt, io};
 
 use super::compacted::{self, Compacted, OldSegment, PREFIX};
 use super::frame::Frame;
+use super::group::Group;
 use super::record::Unreadable;
 use super::segment::{Blocks, HEADER, Segment};
 use super::{Disk, JournalError, Storage};
@@ -98,7 +99,7 @@ impl SyncPolicy {
 
 /// The journal on disk. The [module](crate::job::journal) describes its layout, and what a crash can do to it.
 ///
-/// Appended records are gathered in memory, about 256 KiB at most, and can be read at once. `flush` hands them to the operating system.
+/// Appended records are gathered in memory, about 256 KiB at most and a group of 1 MiB, and can be read at once. `flush` hands them to the operating system.
 /// Call it at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: a record may wait 10
 /// ms for others. Dropping the journal does not flush.
 ///
@@ -117,6 +118,8 @@ pub struct FileJournal<S: Storage = Disk> {
     pub(super) compacted: BTreeMap<u64, Compacted>,
     /// The last frames of the last segment, including those that are not written yet.
     pub(super) tail: Tail,
+    /// The group that is open.
+    pub(super) group: Group,
     /// When [`flush_due`](Journal::flush_due) first found frames pending.
     pub(super) pending_since: Option<Timestamp>,
     pub(super) state: FileState,
@@ -152,23 +155,32 @@ impl<S: Storage> FileJournal<S> {
     /// # Errors
     /// If the storage fails, or the record or the journal is too long. Nothing was appended then.
     pub(crate) fn record(&mut self, record: &Record<'_>) -> Result<Position, JournalError> {
-        if self.tail.pending().len() >= BUFFER {
-            self.write()?;
-        }
         self.refuse_if_stopped()?;
-        let at = self.end().to_u64();
-        let size = at - self.last().start;
-        if size > HEADER as u64 && size >= self.options.segment_bytes {
-            self.sync()?;
-            self.begin(at)?;
+        // A group is in one write and in one segment.
+        if !self.group.has_begun() {
+            self.make_room()?;
         }
         let position = self.end();
         let at = position.to_u64();
         if at >= POSITIONS {
             return Err(JournalError::Full);
         }
-        Frame::write(self.tail.bytes(), self.job, at, record)?;
+        self.group.append(self.tail.bytes(), self.job, at, record)?;
         Ok(position)
+    }
+
+    /// Writes what is pending if it is much, and begins another segment if the last one is full.
+    fn make_room(&mut self) -> Result<(), JournalError> {
+        if self.tail.pending().len() >= BUFFER {
+            self.write()?;
+        }
+        let at = self.end().to_u64();
+        let size = at - self.last().start;
+        if size > HEADER as u64 && size >= self.options.segment_bytes {
+            self.sync()?;
+            self.begin(at)?;
+        }
+        Ok(())
     }
 
     /// The storage that holds the journal and the files beside it.
@@ -290,6 +302,7 @@ impl<S: Storage> FileJournal<S> {
         if self.tail.pending().is_empty() {
             return Ok(());
         }
+        self.group.close(self.tail.bytes(), self.job);
         let last = self.segments.last_mut().expect("never empty");
         if self.state == FileState::Torn {
             let cut = self.storage.truncate(&last.name, last.end - last.start);
@@ -381,6 +394,14 @@ impl<S: Storage> OwnJournal for FileJournal<S> {}
 impl<S: Storage> Journal for FileJournal<S> {
     fn append(&mut self, record: &Record<'_>) -> io::Result<Option<Position>> {
         Ok(Some(self.record(record)?))
+    }
+
+    fn begin_group(&mut self) {
+        self.group.begin();
+    }
+
+    fn end_group(&mut self) {
+        self.group.end(self.tail.bytes(), self.job);
     }
 
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {

@@ -18,17 +18,28 @@ pub(super) const HEAD: usize = 8;
 const MAX_PAYLOAD: u32 = (1 << 24) - 1;
 /// Bytes of the checksum, at the frame's start.
 const CHECKSUM: usize = 4;
+/// Set in a frame's kind if the next frame belongs to its group.
+const CONTINUES: u8 = 1 << 7;
 
 /// A record as it is in a segment. Its checksum was right.
 pub(super) struct Frame<'a> {
     at: Position,
     kind: u8,
+    /// The next frame belongs to its group.
+    pub(super) continues: bool,
     payload: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Appends the frame of the record at position `at`; nothing if the record is too long.
-    pub(super) fn write(to: &mut Vec<u8>, job: u64, at: u64, record: &Record<'_>) -> Result<(), JournalError> {
+    /// Appends the frame of the record at position `at`; nothing if the record is too long. `continues` says that the next frame belongs to
+    /// its group.
+    pub(super) fn write(
+        to: &mut Vec<u8>,
+        job: u64,
+        at: u64,
+        record: &Record<'_>,
+        continues: bool,
+    ) -> Result<(), JournalError> {
         let begin = to.len();
         to.extend([0; HEAD]);
         write(record, Position::from_u64(at), to);
@@ -38,10 +49,16 @@ impl<'a> Frame<'a> {
             return Err(JournalError::TooLong { length: payload, most: MAX_PAYLOAD as usize });
         };
         let frame = &mut to[begin..];
-        frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(kind(record)) << 24).to_le_bytes());
-        let checksum = half_checksum(job ^ at, &frame[CHECKSUM..]);
-        frame[..CHECKSUM].copy_from_slice(&checksum);
+        let kind = kind(record) | if continues { CONTINUES } else { 0 };
+        frame[CHECKSUM..HEAD].copy_from_slice(&(length | u32::from(kind) << 24).to_le_bytes());
+        seal(frame, job, at);
         Ok(())
+    }
+
+    /// Makes this frame, at position `at`, the last of its group.
+    pub(super) fn end_group(frame: &mut [u8], job: u64, at: u64) {
+        frame[HEAD - 1] &= !CONTINUES;
+        seal(frame, job, at);
     }
 
     /// The frame at position `at`, at the beginning of these bytes; or what is wrong with it.
@@ -51,7 +68,8 @@ impl<'a> Frame<'a> {
         if found != half_checksum(job ^ at, checked) {
             return Err("the checksum does not match");
         }
-        Ok(Self { at: Position::from_u64(at), kind: frame[HEAD - 1], payload: &frame[HEAD..] })
+        let (kind, continues) = (frame[HEAD - 1] & !CONTINUES, frame[HEAD - 1] & CONTINUES != 0);
+        Ok(Self { at: Position::from_u64(at), kind, continues, payload: &frame[HEAD..] })
     }
 
     /// The record that it holds.
@@ -69,4 +87,10 @@ impl<'a> Frame<'a> {
         let [_, _, _, _, low, middle, high, _] = *bytes.first_chunk::<HEAD>()?;
         Some(HEAD + u32::from_le_bytes([low, middle, high, 0]) as usize)
     }
+}
+
+/// Writes the checksum of a frame at position `at`.
+fn seal(frame: &mut [u8], job: u64, at: u64) {
+    let checksum = half_checksum(job ^ at, &frame[CHECKSUM..]);
+    frame[..CHECKSUM].copy_from_slice(&checksum);
 }

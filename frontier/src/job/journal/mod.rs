@@ -11,14 +11,14 @@
 //! 0        32                       0x4000017
 //!
 //! header:   0  magic     8 bytes, "journal\n"
-//!           8  version   u32, 2
+//!           8  version   u32, 3
 //!          12  job       u64, the job's id
 //!          20  start     u64, the position of the header's first byte
 //!          28  checksum  u32, of bytes 0 to 27, seeded with 0
 //!
 //! frame:    0  checksum  u32, of what follows, seeded with the job's id XOR the frame's position
 //!           4  length    u24, of the payload
-//!           7  kind      u8
+//!           7  kind      u8; bit 7: the next frame belongs to the same group
 //!           8  payload   length bytes
 //!
 //! kind 1, admitted; its numbers are varints (LEB128):
@@ -161,11 +161,18 @@
 //! A checksum is the lower half of XXH3-64. Because of its seed, it fails for a frame from another place or another job that was left in a
 //! reused block of the disk. An unknown kind is refused.
 //!
+//! # Groups
+//!
+//! The requests of a [batch](crate::frontier::Frontier::admit_batch) are a group of frames: each says that the next one belongs to it, but
+//! for the last. It costs no byte, and each record can be read alone. A group lies in one segment, and ends with the record that brings it to
+//! 1 MiB: a longer batch is several groups. After a crash a group is there as a whole or not at all.
+//!
 //! # What a crash can do
 //!
 //! A segment is whole on disk before the next one is begun, and its header is on disk before its first frame. So a crash can only tear the
 //! end of the last segment, and the next opening cuts that end off. Damage anywhere else is an error that names its place. In the last
-//! segment, a torn end cannot be told from damage: the first bad frame ends the segment, and the cut is reported. Each opening rewrites the
+//! segment, a torn end cannot be told from damage: the first bad frame ends the segment, and the cut is reported. If the bad frame is in a
+//! group, the segment ends before the group. Each opening rewrites the
 //! good part of the last segment to `NAME.new`, and renames that into place: an earlier sync may have failed, and then the operating system
 //! shows bytes that are not on the disk.
 //!
@@ -183,11 +190,12 @@
 //! |---|---|---|
 //! | a frontier that is opened | an error, except a torn end | cuts the torn end off |
 //! | `stats` and `explain` | the same | nothing: another process may hold the job |
-//! | [`repair`](crate::driver::repair) | reported, and reading goes on after it | a new journal, beside the old one |
+//! | [`repair`](crate::driver::repair) | reported, and reading goes on after it; of a torn group, the whole records are kept | a new journal, beside the old one |
 
 pub(in crate::job) mod compacted;
 pub(crate) mod file;
 mod frame;
+mod group;
 mod record;
 mod record_parts;
 pub(crate) mod recovery;

@@ -14,7 +14,7 @@
 //! | in the last segment, after that position | a torn end | cuts it off and reports it |
 //! | in a header, at the very end | a segment that was being begun | begins it again |
 //!
-//! Everything that is needed is read first. The last segment is rewritten only if all of that is whole. So an opening that fails has
+//! A torn end begins with the [group](super) of the bad frame. Everything that is needed is read first. The last segment is rewritten only if all of that is whole. So an opening that fails has
 //! changed nothing. If a power cut interrupts an opening, the next one repeats it.
 //!
 //! # What it costs
@@ -40,6 +40,7 @@ use std::path::PathBuf;
 use super::compacted::{Compacted, NEW_SUFFIX, unfinished};
 use super::file::{FileState, Tail, damaged};
 use super::frame::Frame;
+use super::group::Group;
 use super::record::Unreadable;
 use super::segment::{Blocks, HEADER, Segment, Window};
 use super::{FileJournal, JournalError, JournalOptions, Needs, Storage};
@@ -184,6 +185,7 @@ impl<S: Storage> FileJournal<S> {
             segments,
             compacted,
             tail: Tail::default(),
+            group: Group::default(),
             pending_since: None,
             state: FileState::Synced,
             syncing: None,
@@ -334,9 +336,21 @@ impl<S: Storage> Scan<'_, S> {
             self.check_start(&segment)?;
         }
         let mut at = first.max(self.from);
+        // Up to here, no group is torn.
+        let mut untorn = if next.is_some() { segment.end } else { self.synced };
         while at < segment.end {
             let bytes = self.window.frame(&mut self.storage, &segment, at, READ_AHEAD, 0)?;
-            match Frame::read(bytes, self.job, at) {
+            let mut frame = Frame::read(bytes, self.job, at);
+            if at >= untorn && frame.as_ref().is_ok_and(|frame| frame.continues) {
+                match self.window.group(&mut self.storage, &segment, self.job, at)? {
+                    Ok(end) => {
+                        untorn = end;
+                        continue;
+                    }
+                    Err(reason) => frame = Err(reason),
+                }
+            }
+            match frame {
                 Ok(frame) => {
                     let record = frame.record();
                     replay(Position::from_u64(at), record.map_err(|why| damaged(&self.storage, &segment, at, why))?);

@@ -33,7 +33,7 @@ use crate::gate::Position;
 /// Bytes of a segment's header.
 pub(super) const HEADER: usize = Header::SIZE;
 /// The format that is written here, and the latest that is read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The beginning of a segment's name; the position of its first byte follows.
 const PREFIX: &str = "journal-";
 

@@ -2,6 +2,7 @@
 
 mod compacted;
 mod faults;
+mod groups;
 #[path = "../../../../../tests/random/mod.rs"]
 mod random;
 mod reopened;

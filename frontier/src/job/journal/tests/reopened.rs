@@ -14,14 +14,14 @@ fn what_cannot_be_this_jobs_journal_is_refused() {
     let path = &segments(directory.path())[1];
     let whole = fs::read(path).unwrap();
     let mut newer = whole.clone();
-    newer[8] = 3;
+    newer[8] = 4;
     let checksum = FingerprintKey::from_u64(0).fingerprint_bytes(&newer[..28]).bits();
     newer[28..32].copy_from_slice(&checksum.to_le_bytes()[..4]);
     fs::write(path, &newer).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     assert_eq!(
         refused(directory.path()),
-        format!("{name} has format 3; this version of crawler knows formats up to 2")
+        format!("{name} has format 4; this version of crawler knows formats up to 3")
     );
     fs::remove_file(path).unwrap();
     let next = segments(directory.path())[1].clone();
@@ -39,12 +39,12 @@ fn a_whole_record_of_an_unknown_kind_is_refused_and_not_cut_off() {
     let mut bytes = fs::read(&path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     let offset = usize::try_from(last - start(&path)).unwrap();
-    bytes[offset + 7] = 200;
+    bytes[offset + 7] = 100;
     let checksum = FingerprintKey::from_u64(JOB ^ last).fingerprint_bytes(&bytes[offset + 4..]).bits();
     bytes[offset..][..4].copy_from_slice(&checksum.to_le_bytes()[..4]);
     fs::write(&path, &bytes).unwrap();
     let expected =
-        format!("{name} holds a record of kind 200 at byte {offset}, which this version of crawler does not know");
+        format!("{name} holds a record of kind 100 at byte {offset}, which this version of crawler does not know");
     assert_eq!(refused(directory.path()), expected);
 }
 

@@ -80,9 +80,9 @@ fn what_was_not_flushed_is_what_a_kill_costs() {
     assert_eq!(found.cut, None);
 }
 
-/// Format version 2 wrote the file under `tests/data`, and every later version must read it.
+/// Format version 3 wrote the file under `tests/data`, and every later version must read it.
 #[test]
-fn version_2_is_read_and_written_as_ever() {
+fn version_3_is_read_and_written_as_ever() {
     let directory = tempfile::tempdir().unwrap();
     let (mut journal, ..) = open(directory.path(), &JournalOptions::default()).unwrap();
     let seed = Owned::of("https://example.org/", Via::Seed, None);
@@ -99,14 +99,14 @@ fn version_2_is_read_and_written_as_ever() {
     journal.flush(NOW).unwrap();
     let written = fs::read(directory.path().join("journal-000000000000")).unwrap();
 
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/journal-2");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/journal-3");
     if std::env::var_os("WRITE_GOLDEN").is_some() {
         fs::write(&path, &written).unwrap();
     }
     let golden = fs::read(&path).unwrap();
     assert_eq!(written, golden, "it is written differently");
     // By hand, from the picture.
-    assert_eq!(golden[..32 - 4], *b"journal\n\x02\0\0\0\x00\xee\xff\xc0\x00\xed\x5e\x00\0\0\0\0\0\0\0\0");
+    assert_eq!(golden[..32 - 4], *b"journal\n\x03\0\0\0\x00\xee\xff\xc0\x00\xed\x5e\x00\0\0\0\0\0\0\0\0");
     let seed_bytes = b"\x19\0\0\x01\x00\x02\x01\x03\x14https://example.org/";
     assert_eq!(golden[36..][..seed_bytes.len()], *seed_bytes);
     let checksum = FingerprintKey::from_u64(JOB ^ 32).fingerprint_bytes(seed_bytes).bits();

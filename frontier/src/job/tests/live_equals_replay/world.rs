@@ -40,6 +40,14 @@ impl Journal for WithEvicted {
         self.journal.append(record)
     }
 
+    fn begin_group(&mut self) {
+        self.journal.begin_group();
+    }
+
+    fn end_group(&mut self) {
+        self.journal.end_group();
+    }
+
     fn read(&mut self, position: Position) -> io::Result<Entry<'_>> {
         self.journal.read(position)
     }
