@@ -231,7 +231,7 @@ impl<J: Journal> HeldLease<J> {
     /// Notes what its page yielded, for its record in the journal.
     pub fn yielded(&mut self, yielded: PageYield) {
         if let Some(lease) = &mut self.lease {
-            lease.yielded = Some(yielded);
+            lease.yielded = Some(Box::new(yielded));
         }
     }
 

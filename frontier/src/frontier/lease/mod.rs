@@ -122,7 +122,7 @@ pub struct Lease {
     /// For a robots.txt that this host has for other hosts: the origin of the first host that waits for it.
     pub(crate) for_other: Option<Box<str>>,
     /// What its page yielded, once that is known.
-    pub(crate) yielded: Option<PageYield>,
+    pub(crate) yielded: Option<Box<PageYield>>,
     /// The finder's own bytes.
     pub(crate) metadata: Box<[u8]>,
     /// What stands for its page in the seen test, if not its URL's key.

@@ -252,7 +252,7 @@ impl<J: Journal> Frontier<J> {
         let attempts =
             before.saturating_add(u8::from(!matches!(after, After::Moved(_) | After::Untried | After::Parked)));
         let receipts = if done { receipts } else { Receipts::default() };
-        let yielded = lease.yielded.filter(|_| done).map(|yielded| (yielded, lease.page_host()));
+        let yielded = lease.yielded.as_deref().copied().filter(|_| done).map(|yielded| (yielded, lease.page_host()));
         let is_page = done && lease.kind == LeaseKind::Page;
         // A page that is given up was not requested.
         let cost = lease.trouble.as_ref().map_or(HostCost { is_page, bytes: lease.received }, |_| HostCost::default());

@@ -308,7 +308,7 @@ impl Puppet {
             && lease.trouble().is_none()
             && matches!(how, How::Fine | How::Gone | How::Redirect)
         {
-            lease.yielded = Some(self.recognize(&lease, how));
+            lease.yielded = Some(Box::new(self.recognize(&lease, how)));
         }
         let record = format!("{}\n", lease.url());
         let is_page = lease.kind() == LeaseKind::Page;
