@@ -99,9 +99,9 @@ impl SyncPolicy {
 
 /// The journal on disk. The [module](crate::job::journal) describes its layout, and what a crash can do to it.
 ///
-/// Appended records are gathered in memory, about 256 KiB at most and a group of 1 MiB, and can be read at once. `flush` hands them to the operating system.
-/// Call it at the end of each batch, before anything that must not be done twice. `flush_due` does the same in groups: a record may wait 10
-/// ms for others. Dropping the journal does not flush.
+/// Appended records are gathered in memory, about 256 KiB at most and a group of 1 MiB, and can be read at once. `flush` hands them to the
+/// operating system. Call it at the end of each batch, before anything that must not be done twice. `flush_due` does the same for several
+/// batches at once: a record may wait 10 ms for others. Dropping the journal does not flush.
 ///
 /// The last written records stay in memory, and so do the blocks of 4 KiB that were read last: at most 5 MiB together.
 ///

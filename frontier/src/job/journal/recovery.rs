@@ -14,8 +14,8 @@
 //! | in the last segment, after that position | a torn end | cuts it off and reports it |
 //! | in a header, at the very end | a segment that was being begun | begins it again |
 //!
-//! A torn end begins with the [group](super) of the bad frame. Everything that is needed is read first. The last segment is rewritten only if all of that is whole. So an opening that fails has
-//! changed nothing. If a power cut interrupts an opening, the next one repeats it.
+//! A torn end begins with the [group](super) of the bad frame. Everything that is needed is read first. The last segment is rewritten only if
+//! all of that is whole. So an opening that fails has changed nothing. If a power cut interrupts an opening, the next one repeats it.
 //!
 //! # What it costs
 //!
