@@ -48,18 +48,20 @@ class Crawl:
         return dict(json.loads(output))
 
     def run_with_kills(self, spider: str, kills: int, seed: int, how: signal.Signals = signal.SIGKILL) -> int:
-        """Runs it, and kills it up to so many times; returns how often it was killed."""
+        """Runs it, and kills it at most ``kills`` times; returns how often it was killed. The log is that of all runs."""
         dice, done = random.Random(seed), 0
+        self.log = ""
         while True:
             process = self.start(spider)
             try:
                 # The first second is Python's and Scrapy's own start.
-                output, self.log = process.communicate(timeout=60 if done >= kills else dice.uniform(0.7, 1.6))
+                output, log = process.communicate(timeout=60 if done >= kills else dice.uniform(0.7, 1.6))
+                self.log += log
                 assert output, self.log
                 return done
             except subprocess.TimeoutExpired:
                 process.send_signal(how)
-                process.communicate()
+                self.log += process.communicate()[1]
                 done += 1
 
     def done(self) -> list[str]:
