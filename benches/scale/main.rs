@@ -18,7 +18,7 @@
 //!
 //! `SCALE_HOT=1e7` measures one host with this many waiting URLs: the memory of each; see `hot.rs`.
 //!
-//! `SCALE_BILLION=1e9` measures so many URLs that are known, a tenth of which wait, over a kill; see `billion.rs`.
+//! `SCALE_BILLION=1e9` measures a job of that many known URLs, a tenth of which wait, over a kill; see `billion.rs`.
 //!
 //! It panics if a host is requested within its rest, if a page is leased twice or against its robots.txt, or if an admitted page is neither
 //! leased nor queued, also after a resume from the last checkpoint and the journal.

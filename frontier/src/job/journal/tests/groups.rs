@@ -34,7 +34,7 @@ fn append(
     Ok(())
 }
 
-/// What is there of a journal of which a byte is damaged or gone: all groups before.
+/// What a journal still has if the byte at `bad` is damaged or gone: all groups before it.
 fn expected<'a>(appended: &'a History, ends: &Ends, bad: u64) -> &'a [(Position, String)] {
     let whole = ends.iter().rev().find(|(_, end)| *end <= bad);
     &appended[..whole.map_or(0, |(records, _)| *records)]

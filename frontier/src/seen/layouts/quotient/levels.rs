@@ -16,7 +16,7 @@ impl Levels {
     /// second line at the end, and a twentieth less memory would make it one in five.
     const LOAD: u64 = 110;
 
-    /// The levels of the smallest filter for so many URLs.
+    /// The levels of the smallest filter that holds `urls` URLs.
     pub(in crate::seen) fn for_urls(packing: Packing, urls: u64) -> Self {
         let a_line = u128::from(packing.slots) * u128::from(Self::LOAD);
         let first = (u128::from(urls.max(1)) * 100).div_ceil(a_line);
@@ -35,7 +35,7 @@ impl Levels {
         (least > 0 && bits.is_multiple_of(LINE_BITS) && levels.all() == lines).then_some(levels)
     }
 
-    /// The levels after a first one of so many lines.
+    /// The levels of a filter whose first level has `first` lines.
     ///
     /// Whole numbers only: a file says how many lines there are in all, and every machine must divide them alike. At capacity, a line of the
     /// second level has 97 % of its slots taken, and one of the third about half of them. A small level has more for the chance that more
@@ -74,8 +74,8 @@ impl Levels {
     }
 }
 
-/// For a line with a mean number of URLs, which is Poisson distributed, and so many slots: how many URLs find no slot, and the chance that a
-/// new URL is not among the first of all.
+/// For a line of `slots` slots, whose number of URLs is Poisson distributed with this mean: how many URLs find no slot, and the chance that a
+/// new URL is not among the first that have one.
 fn beyond(mean: f64, slots: u32) -> (f64, f64) {
     let slots_f = f64::from(slots);
     if mean > 4.0 * slots_f + 100.0 {

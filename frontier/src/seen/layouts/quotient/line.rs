@@ -230,7 +230,7 @@ pub(super) fn is_well_formed(line: &CacheLine, packing: Packing) -> bool {
         && items(line, packing).is_sorted_by(|one, next| one < next)
 }
 
-/// The place of the one with this number, counted from 0, in a word that has so many.
+/// The place of the one with this number, counted from 0. The word has more ones than `number`.
 #[inline(always)]
 fn select<S: Simd>(simd: S, word: u64, number: u32) -> u32 {
     #[cfg(target_arch = "x86_64")]
