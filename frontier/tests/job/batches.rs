@@ -61,7 +61,7 @@ fn start(directory: &Path, first: u64) -> (Child, BufReader<ChildStdout>) {
     (child, lines)
 }
 
-/// The last number that these lines say before they end, or before there were so many numbers.
+/// The last of the first `most` numbers in these lines.
 fn last_number(lines: &mut BufReader<ChildStdout>, most: usize) -> Option<u64> {
     lines.lines().map_while(Result::ok).filter_map(|line| line.parse().ok()).take(most).last()
 }

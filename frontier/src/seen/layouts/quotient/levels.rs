@@ -7,7 +7,7 @@ use crate::seen::probes::LINE_BITS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::seen) struct Levels {
     pub(super) packing: Packing,
-    /// The lines of each level, each of which takes what does not fit into the one before.
+    /// The number of lines in each level. A level takes what finds no room in the level before.
     pub(super) lines: [u64; 3],
 }
 

@@ -126,7 +126,7 @@ impl Quotient {
         found.or(Subset(later))
     }
 
-    /// [`insert_window`](Self::insert_window), with the instructions of `simd`. Those that are found at home need nothing more. For the others
+    /// [`insert_window`](Self::insert_window), with the instructions of `simd`. An item that is found at home needs nothing more. For the others
     /// it asks for the line of the next level: an item that does not get a place at home is searched for there, and an item that does sends
     /// another one there.
     #[inline(always)]
