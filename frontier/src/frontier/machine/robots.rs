@@ -229,8 +229,9 @@ impl<J: Journal> Frontier<J> {
             let rest = Rest { over: update.due.max(now + delay), is_late: false };
             update.set_back(&setback, host.status.failures == 0, rest, &self.politeness, now);
         }
-        // A host that is retired loses its rules; the rules of an origin stay with it.
-        if holds && (!update.is_retired() || turn.by != turn.of) {
+        // A host that is retired now loses its rules; the rules of an origin stay with it.
+        let was_retired = self.state.host(turn.by).status.is_retired();
+        if holds && (was_retired || !update.is_retired() || turn.by != turn.of) {
             let stale_at = now + self.politeness.max_backoff;
             let renewed = RobotsRecord::Renewed { stale_at, good_until: good_until.unwrap_or(stale_at) };
             self.note_robots(turn, update, Some(renewed), (was_asked, false))?;

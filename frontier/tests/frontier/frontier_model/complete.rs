@@ -203,7 +203,7 @@ impl Model {
     }
 
     /// Until when it rests, with what its pages in hand know.
-    fn rested(&self, host: usize) -> Timestamp {
+    pub(super) fn rested(&self, host: usize) -> Timestamp {
         let Host { due, next, in_hand, .. } = &self.hosts[host];
         if in_hand.is_empty() { *due } else { *due.max(next) }
     }
@@ -385,6 +385,7 @@ impl Model {
     pub(super) fn set_back(&mut self, host: usize, attempt: u8, setback: Setback, rest: Rest, now: Timestamp) {
         let politeness = self.options.politeness.clone();
         let Setback { blame, failure, asked } = setback;
+        let known = self.is_retired(host).then_some(self.hosts[host].robots);
         self.hosts[host].due = rest.over;
         if blame == Blame::Fetcher {
             return;
@@ -406,6 +407,8 @@ impl Model {
         let is_over = matches!(failure, Failure::Address | Failure::Port);
         if is_over || (is_new && failures >= politeness.host_failures) {
             self.retire(host);
+            // It lost its rules when it was retired first; a queue may have asked for them since.
+            self.hosts[host].robots = known.unwrap_or(RobotsFile::Unknown);
         }
         if !rest.is_late && (is_new || asked.is_some() || is_over) {
             self.hosts[host].wave += 1;

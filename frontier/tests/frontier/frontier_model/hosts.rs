@@ -270,7 +270,7 @@ impl Model {
 
     /// Whether a host rests by its own clock, and not in the line of a server that rests as long.
     fn rests_alone(&self, host: usize, now: Timestamp) -> bool {
-        let Host { due, server, .. } = self.hosts[host];
+        let (due, server) = (self.rested(host), self.hosts[host].server);
         due > now && !self.is_over(host) && server.is_none_or(|server| self.groups[server].due < due)
     }
 

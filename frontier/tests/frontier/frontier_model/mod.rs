@@ -3,6 +3,7 @@
 
 mod both;
 mod budgets;
+mod cases;
 mod circles;
 mod complete;
 mod draw;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crawler_frontier::frontier::{Failure, Frontier, FrontierOptions, Lease, LeaseToken, Timestamp};
-use crawler_frontier::gate::{DropRule, Refusal, ScopeKind, SeenTest};
+use crawler_frontier::gate::{DropRule, Refusal, SeenTest};
 use proptest::prelude::*;
 
 use self::draw::{actions, options};
@@ -466,59 +467,4 @@ proptest! {
         prop_assert!(both.model.urls.is_empty(), "nothing is left: {:?}", both.model.urls);
         prop_assert_eq!(both.next(), Answer::Drained);
     }
-}
-
-/// A port is called while the other one's answer retires both: nothing waits for the server's longer rest then.
-#[test]
-fn a_server_that_is_given_up_keeps_no_time() {
-    let mut options = FrontierOptions::default();
-    options.scope.kind = ScopeKind::Any;
-    options.politeness.connections_per_host = 2;
-    (options.politeness.attempts, options.politeness.host_failures) = (1, 1);
-    (options.politeness.backoff, options.politeness.patience) = (Duration::from_secs(3), Duration::ZERO);
-    let mut both = Both::new(&options, Timestamp::from_micros(1 << 50));
-    let end = |status| End::Status { status, retry_after: None, crawl_delay: false };
-    // A page of another host is out all the while.
-    both.submit(0, 0, false);
-    both.next();
-    both.complete(0, end(200), (None, 0));
-    both.now = both.now + Duration::from_secs(1);
-    assert!(matches!(both.next(), Answer::Fetch { .. }));
-    (2..4).for_each(|port| both.submit(port, 0, false));
-    both.next();
-    assert_eq!(both.next(), Answer::Wait(both.now + Duration::from_secs(1)));
-    both.now = both.now + Duration::from_secs(1);
-    both.complete(1, end(408), (None, 0));
-    assert!((0..2).all(|_| matches!(both.next(), Answer::GiveUp { .. })));
-    assert_eq!(both.next(), Answer::Busy);
-}
-
-/// A page is out to be given up while its host is asked again and the other port of its server comes: nothing was asked, so the server
-/// is free, and both ports are asked to the end.
-#[test]
-fn a_page_that_is_given_up_takes_no_place_of_its_server() {
-    let mut options = FrontierOptions::default();
-    options.scope.kind = ScopeKind::Any;
-    (options.politeness.robots, options.politeness.host_failures) = (false, 1);
-    let now = Timestamp::from_micros(1 << 50);
-    let mut both = Both::new(&options, now);
-    both.submit(2, 0, false);
-    both.next();
-    both.complete(0, End::Failed(Failure::Connect), (None, 0));
-    assert!(matches!(both.next(), Answer::GiveUp { .. }));
-    assert_eq!(both.frontier.ask_again(now).unwrap(), both.model.ask_again(now));
-    both.submit(3, 0, false);
-    both.complete(0, End::Released, (None, 0));
-    let mut asked = 0;
-    loop {
-        match both.next() {
-            Answer::Fetch { .. } => asked += 1,
-            Answer::Wait(until) => both.now = until,
-            Answer::Busy => {
-                both.complete(0, End::Status { status: 200, retry_after: None, crawl_delay: false }, (None, 0));
-            }
-            Answer::GiveUp { .. } | Answer::Drained => break,
-        }
-    }
-    assert_eq!(asked, 2);
 }

@@ -268,7 +268,7 @@ impl HostQueues {
     /// server's line instead: on the agenda it would be due together with the port that failed, and might come after it each time.
     #[inline]
     pub(super) fn rests_alone(&self, state: &State, id: HostId, now: Timestamp) -> bool {
-        let due = state.host(id).status.due;
+        let due = self.rested(state.host(id), id);
         let is_servers = || self.server_of(id).is_some_and(|server| self.rate_groups.due(server) >= due);
         due > now && !self.is_over(state, id) && !is_servers()
     }

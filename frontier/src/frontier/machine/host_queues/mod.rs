@@ -242,7 +242,8 @@ impl HostQueues {
     /// If nothing is out and all remaining hosts sleep until their hours begin: when the first may be asked, and how many there are.
     pub(super) fn sleeps_until(&self) -> Option<(Timestamp, usize)> {
         let all_sleep = self.asleep > 0 && self.asleep == self.active_hosts() && self.leased() == 0;
-        self.earliest().filter(|_| all_sleep).map(|until| (until, self.asleep))
+        // A rate group whose last host has left may still be noted.
+        self.agenda.earliest().filter(|_| all_sleep).map(|until| (until, self.asleep))
     }
 
     /// Hosts with URLs queued that are not lent out. If there are none and nothing is out, the frontier has drained, except for its
