@@ -48,7 +48,7 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
         drops: &mut u32,
     ) -> io::Result<Option<Lease>> {
-        if self.queues.errand_of(id).is_some() {
+        if self.queues.priority_for_others(id).is_some() {
             return self.lend_for_others(id, priority, now);
         }
         if let Some(refusal) = self.state.budget_refusal(id) {

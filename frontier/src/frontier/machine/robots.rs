@@ -105,7 +105,7 @@ impl<J: Journal> Frontier<J> {
                 RobotsNews::of_status(lease, status, retry_after, &mut update, lines)
             }
         };
-        let others = if self.queues.errand_of(lease.host).is_some() { answer.shared() } else { None };
+        let others = if self.queues.priority_for_others(lease.host).is_some() { answer.shared() } else { None };
         let is_failure = matches!(answer, RobotsNews::Failed(_));
         let stale_at = now + self.politeness.robots_ttl;
         let completion = match answer {
@@ -400,7 +400,7 @@ impl<J: Journal> Frontier<J> {
     /// The lease of a host whose turn has come and from which others wait for a robots.txt; `None` if it is retired.
     pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<Option<Lease>> {
         let host = self.state.host(id);
-        let Some((url, waits)) = self.queues.first_errand(id) else { return Ok(None) };
+        let Some((url, waits)) = self.queues.first_awaited_robots(id) else { return Ok(None) };
         if let Some(failure_state) =
             host.status.failure_state.as_deref().filter(|failure_state| failure_state.is_retired)
         {
@@ -429,7 +429,7 @@ impl<J: Journal> Frontier<J> {
     ) {
         let Some(answer) = answer else { return };
         self.copies.keep(url, RobotsCopy { answer, at: now, fresh_until });
-        self.queues.end_errand(&mut self.state, server, url, now);
+        self.queues.end_wait_for(&mut self.state, server, url, now);
     }
 }
 

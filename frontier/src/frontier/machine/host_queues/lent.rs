@@ -209,7 +209,7 @@ impl HostQueues {
         if host.in_hand == 0 {
             return Some((host.status.due, best));
         }
-        let has_room = has_hand_left(state, id) || self.errand_of(id).is_some();
+        let has_room = has_hand_left(state, id) || self.priority_for_others(id).is_some();
         has_room.then(|| (self.rested(host, id), best))
     }
 
@@ -247,7 +247,7 @@ impl HostQueues {
         let most = policy.connections.min(first_contacts);
         let has_room = host.scheduling.out < most && has_hand_left(state, id);
         let due = host.status.due.max(beside.next);
-        let is_for_others = self.errand_of(id).is_some();
+        let is_for_others = self.priority_for_others(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
             .then(|| self.first_free(state, id).map(|first| (due, first)))
             .flatten()

@@ -10,12 +10,12 @@
 //! - `seats`: a host goes to the agenda, to the front queue, or to the hosts that are held or give way.
 //! - `rate_groups`: hosts of one group, on one server or on one IP address share a clock, and wait for it in a queue.
 //! - `lent`: the leases that are out, among them several pages of one host.
-//! - `errands`: hosts that wait for another host to be asked for their robots.txt.
+//! - `robots_for_others`: hosts that wait for another host to be asked for their robots.txt.
 //! - `waits`: how long a sample of URLs and hosts wait.
 
-mod errands;
 mod lent;
 mod rate_groups;
+mod robots_for_others;
 mod seats;
 mod waits;
 
@@ -30,8 +30,8 @@ use crate::frontier::queues::{Agenda, Domains, Front, RateGroups};
 use crate::frontier::state::State;
 use crate::frontier::{Lease, Timestamp};
 use crate::gate::Position;
-use errands::Errands;
 use lent::Lent;
+use robots_for_others::RobotsForOthers;
 use waits::Waits;
 
 /// All hosts with URLs queued, each in one seat, and what is lent out. Its calls take the state, which has the hosts themselves.
@@ -57,7 +57,7 @@ pub(crate) struct HostQueues {
     /// The registrable domains of hosts with the turns they have had, and the hosts that give way.
     domains: Domains,
     /// Hosts that are to be asked for the robots.txt of others, which wait for it.
-    errands: Errands,
+    robots_for_others: RobotsForOthers,
     /// The outstanding leases.
     lent: Lent,
     /// Hosts with URLs queued, including those lent out.
@@ -129,7 +129,7 @@ impl HostQueues {
             most_first_contacts: u64::MAX,
             agenda: Agenda::default(),
             asleep: 0,
-            errands: Errands::default(),
+            robots_for_others: RobotsForOthers::default(),
             lent: Lent::default(),
             busy: 0,
             failing: FailingHosts::default(),
@@ -249,7 +249,7 @@ impl HostQueues {
     /// Hosts with URLs queued that are not lent out. If there are none and nothing is out, the frontier has drained, except for its
     /// schedule.
     fn active_hosts(&self) -> usize {
-        let in_line = self.rate_groups.waiting() + self.domains.waiting() + self.errands.waiting();
+        let in_line = self.rate_groups.waiting() + self.domains.waiting() + self.robots_for_others.waiting();
         self.agenda.len() + self.front.len() + self.held.len() + in_line
     }
 

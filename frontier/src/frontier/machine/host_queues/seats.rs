@@ -58,7 +58,7 @@ impl HostQueues {
     pub(crate) fn moved(&mut self, state: &mut State, host: HostId, now: Timestamp) {
         let Some(Queued { priority, .. }) = self.first_free(state, host) else { return };
         let rank = state.back().priorities().rank(priority);
-        let may_go_down = self.errand_of(host).is_none();
+        let may_go_down = self.priority_for_others(host).is_none();
         self.change_seat(state, host, priority, now, |state, before| {
             before != priority && (may_go_down || rank < state.back().priorities().rank(before))
         });
@@ -158,13 +158,14 @@ impl HostQueues {
     /// The priority of a host's next lease. If it is to be asked for the robots.txt of others, that goes first.
     #[inline]
     pub(super) fn best(&self, state: &State, id: HostId) -> Option<u8> {
-        self.errand_of(id).or_else(|| self.first_free(state, id).map(|first| first.priority))
+        self.priority_for_others(id).or_else(|| self.first_free(state, id).map(|first| first.priority))
     }
 
     /// Whether a host's pages are given up or set aside at its turn, and not fetched. Such a host need not rest.
     #[inline]
     pub(super) fn is_over(&self, state: &State, id: HostId) -> bool {
-        state.host(id).status.is_retired() || (state.budget_refusal(id).is_some() && self.errand_of(id).is_none())
+        state.host(id).status.is_retired()
+            || (state.budget_refusal(id).is_some() && self.priority_for_others(id).is_none())
     }
 
     /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
@@ -257,7 +258,7 @@ impl HostQueues {
     pub(super) fn may_give_way(&self, state: &State, id: HostId) -> bool {
         let host = state.host(id);
         let has_others = !host.status.has_answered || self.is_any_due();
-        has_others && !self.is_over(state, id) && self.errand_of(id).is_none()
+        has_others && !self.is_over(state, id) && self.priority_for_others(id).is_none()
     }
 
     /// Releases one host that has given way, if the others have caught up with its domain or nothing else is left to do.
