@@ -51,7 +51,7 @@ pub(super) struct Lent {
     pub(super) first_contacts: u64,
     /// The outstanding pages of each host that may have several out, or has some in hand. For other hosts the seat says everything, so this
     /// stays empty in a crawl with one connection a host.
-    beside: AHashMap<HostId, InFlight>,
+    in_flight: AHashMap<HostId, InFlight>,
     /// How many of a host's outstanding pages are only to be given up: they are no requests.
     given_up: AHashMap<HostId, u8>,
 }
@@ -75,31 +75,31 @@ pub(super) struct InFlight {
 
 impl Lent {
     /// The outstanding pages of a host that may have several out, or has some in hand; `None` if it has none.
-    fn beside(&self, host: HostId) -> Option<&InFlight> {
-        self.beside.get(&host)
+    fn in_flight(&self, host: HostId) -> Option<&InFlight> {
+        self.in_flight.get(&host)
     }
 
     /// A host's outstanding pages; empty for a host with one lease at a time.
     fn pages_of(&self, host: HostId) -> &[Position] {
-        self.beside.get(&host).map_or(&[], |beside| &beside.pages)
+        self.in_flight.get(&host).map_or(&[], |in_flight| &in_flight.pages)
     }
 
     /// Adds a page that goes out to the others of its host.
     fn add(&mut self, lease: &mut Lease, page: Position) {
-        let beside = self.beside.entry(lease.host).or_default();
-        beside.pages.push(page);
-        lease.failure_epoch = beside.failure_epoch;
+        let in_flight = self.in_flight.entry(lease.host).or_default();
+        in_flight.pages.push(page);
+        lease.failure_epoch = in_flight.failure_epoch;
         if lease.trouble.is_none() {
-            beside.next = lease.lent_at + lease.delay;
+            in_flight.next = lease.lent_at + lease.delay;
         }
     }
 
     /// A page is back. With the last one, the host's entry goes.
     fn remove(&mut self, host: HostId, page: Position) {
-        if let Some(beside) = self.beside.get_mut(&host) {
-            beside.pages.retain(|out| *out != page);
-            if beside.pages.is_empty() {
-                self.beside.remove(&host);
+        if let Some(in_flight) = self.in_flight.get_mut(&host) {
+            in_flight.pages.retain(|out| *out != page);
+            if in_flight.pages.is_empty() {
+                self.in_flight.remove(&host);
             }
         }
     }
@@ -126,15 +126,15 @@ impl Lent {
 
     /// A host's rest is now `by` longer than when its last page went out.
     fn rest_longer(&mut self, host: HostId, by: Duration) {
-        if let Some(beside) = self.beside.get_mut(&host) {
-            beside.next = beside.next + by;
+        if let Some(in_flight) = self.in_flight.get_mut(&host) {
+            in_flight.next = in_flight.next + by;
         }
     }
 
     /// A host has failed: this begins a failure epoch, and requests that were sent before say nothing new.
-    fn begin_wave(&mut self, host: HostId) {
-        if let Some(beside) = self.beside.get_mut(&host) {
-            beside.failure_epoch += 1;
+    fn begin_failure_epoch(&mut self, host: HostId) {
+        if let Some(in_flight) = self.in_flight.get_mut(&host) {
+            in_flight.failure_epoch += 1;
         }
     }
 }
@@ -221,32 +221,32 @@ impl HostQueues {
     /// When a rest of a host is over that nothing was journaled of; `None` if none of its pages is in hand.
     #[inline]
     pub(super) fn unrecorded_rest(&self, host: &Host, id: HostId) -> Option<Timestamp> {
-        if host.in_hand == 0 { None } else { self.lent.beside(id).map(|beside| beside.next) }
+        if host.in_hand == 0 { None } else { self.lent.in_flight(id).map(|in_flight| in_flight.next) }
     }
 
     /// A rest of a host that nothing was journaled of ends by this time.
     pub(crate) fn cut_rest(&mut self, id: HostId, by: Timestamp) {
-        if let Some(beside) = self.lent.beside.get_mut(&id) {
-            beside.next = beside.next.min(by);
+        if let Some(in_flight) = self.lent.in_flight.get_mut(&id) {
+            in_flight.next = in_flight.next.min(by);
         }
     }
 
     /// When a host with pages out may be asked for a further one, and for which; `None` if one must come back first.
     pub(super) fn further(&self, state: &State, id: HostId, now: Timestamp) -> Option<(Timestamp, Queued)> {
-        let beside = self.lent.beside(id)?;
+        let in_flight = self.lent.in_flight(id)?;
         let host = state.host(id);
         let policy = self.politeness.policy(host.policy);
         let is_trusted = host.status.failures == 0 && !host.status.is_retired();
         let is_known = if policy.is_queue {
             // Whether its next page has known rules, its turn has shown.
-            !(beside.awaits_robots || policy.robots && host.status.is_in_doubt())
+            !(in_flight.awaits_robots || policy.robots && host.status.is_in_doubt())
         } else {
             !policy.robots || !host.wants_robots(now)
         };
         let first_contacts = if host.status.has_answered { u8::MAX } else { self.politeness.first_contacts_per_host };
         let most = policy.connections.min(first_contacts);
         let has_room = host.scheduling.out < most && has_hand_left(state, id);
-        let due = host.status.due.max(beside.next);
+        let due = host.status.due.max(in_flight.next);
         let is_for_others = self.priority_for_others(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
             .then(|| self.first_free(state, id).map(|first| (due, first)))
@@ -277,7 +277,7 @@ impl HostQueues {
     /// the start of the last request. Rests that began meanwhile, by other leases or by what others asked, still hold.
     pub(crate) fn rest(&self, host: &Host, lease: &Lease, now: Timestamp) -> Rest {
         let is_alone = self.politeness.policy(host.policy).connections == 1;
-        match self.lent.beside(lease.host).filter(|_| !is_alone) {
+        match self.lent.in_flight(lease.host).filter(|_| !is_alone) {
             None => {
                 let delay = match &lease.queue {
                     None => host.delay(&self.politeness),
@@ -285,9 +285,10 @@ impl HostQueues {
                 };
                 Rest { over: self.rested(host, lease.host).max(now + delay), is_late: false }
             }
-            Some(beside) => {
-                Rest { over: host.status.due.max(beside.next), is_late: beside.failure_epoch != lease.failure_epoch }
-            }
+            Some(in_flight) => Rest {
+                over: host.status.due.max(in_flight.next),
+                is_late: in_flight.failure_epoch != lease.failure_epoch,
+            },
         }
     }
 
@@ -298,7 +299,7 @@ impl HostQueues {
 
     /// A host has failed: this begins a failure epoch, and requests that were sent before say nothing new.
     pub(crate) fn begin_failure_epoch(&mut self, host: HostId) {
-        self.lent.begin_wave(host);
+        self.lent.begin_failure_epoch(host);
     }
 
     /// Counts a lease that goes out, and seats its host as leased. The page is likely to link to its own host, so the host is noted in the
@@ -314,8 +315,8 @@ impl HostQueues {
 
     /// The next page of a named queue that has pages out has no known rules.
     pub(crate) fn await_robots(&mut self, id: HostId) {
-        if let Some(beside) = self.lent.beside.get_mut(&id) {
-            beside.awaits_robots = true;
+        if let Some(in_flight) = self.lent.in_flight.get_mut(&id) {
+            in_flight.awaits_robots = true;
         }
     }
 
@@ -323,9 +324,9 @@ impl HostQueues {
     pub(crate) fn note_lent_before(&mut self, state: &mut State, lease: &mut Lease) {
         if lease.queue.is_some()
             && state.host(lease.host).scheduling.out == 0
-            && let Some(beside) = self.lent.beside.get_mut(&lease.host)
+            && let Some(in_flight) = self.lent.in_flight.get_mut(&lease.host)
         {
-            beside.awaits_robots = false;
+            in_flight.awaits_robots = false;
         }
         let notes_pages = self.lends_concurrently(state, lease.host) || state.host(lease.host).in_hand > 0;
         let scheduling = &mut state.seats()[lease.host];
@@ -366,8 +367,8 @@ impl HostQueues {
     pub(crate) fn take_in_hand(&mut self, state: &mut State, id: HostId, page: Position, over: Timestamp) {
         state.seats()[id].out -= 1;
         self.note_in_hand(state, id, page);
-        let beside = self.lent.beside.entry(id).or_default();
-        beside.next = beside.next.max(over);
+        let in_flight = self.lent.in_flight.entry(id).or_default();
+        in_flight.next = in_flight.next.max(over);
     }
 
     /// Counts a page that was in hand before this process, when its host has no seat yet.
@@ -384,7 +385,7 @@ impl HostQueues {
         if let Some(group) = state.policy(id).group.filter(|_| self.politeness.has_budgets()) {
             *self.lent.in_hand_of.entry(group).or_default() += 1;
         }
-        let pages = &mut self.lent.beside.entry(id).or_default().pages;
+        let pages = &mut self.lent.in_flight.entry(id).or_default().pages;
         if !pages.contains(&page) {
             pages.push(page);
         }
