@@ -157,22 +157,22 @@ impl HostState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListLink {
     /// The host before this one; for a queue its last.
-    pub(crate) before: HostId,
+    pub(crate) previous: HostId,
     /// The host after this one; for a queue its first.
-    pub(crate) behind: HostId,
+    pub(crate) next: HostId,
 }
 
 /// A list that is empty, or a host that is in none.
 impl Default for ListLink {
     fn default() -> Self {
-        Self { before: HostId::NONE, behind: HostId::NONE }
+        Self { previous: HostId::NONE, next: HostId::NONE }
     }
 }
 
 impl ListLink {
     /// The host after this one, if any.
-    pub(crate) fn behind(self) -> Option<HostId> {
-        (self.behind != HostId::NONE).then_some(self.behind)
+    pub(crate) fn next(self) -> Option<HostId> {
+        (self.next != HostId::NONE).then_some(self.next)
     }
 }
 

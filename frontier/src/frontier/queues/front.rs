@@ -57,24 +57,24 @@ impl Default for Front {
 impl Front {
     /// Puts a host that is in no queue after all others of its priority.
     pub(crate) fn push(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
-        let last = self.queues[usize::from(priority)].before;
-        seats[host].link = ListLink { before: last, behind: HostId::NONE };
-        self.after(seats, last, priority).behind = host;
-        self.queues[usize::from(priority)].before = host;
+        let last = self.queues[usize::from(priority)].previous;
+        seats[host].link = ListLink { previous: last, next: HostId::NONE };
+        self.link_to_next(seats, last, priority).next = host;
+        self.queues[usize::from(priority)].previous = host;
         self.occupy(seats.priorities().rank(priority));
         self.len += 1;
     }
 
     /// Takes a host out of the queue of this priority, which it must be in.
     pub(crate) fn remove(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
-        let ListLink { before, behind } = seats[host].link;
-        self.after(seats, before, priority).behind = behind;
-        if behind == HostId::NONE {
-            self.queues[usize::from(priority)].before = before;
+        let ListLink { previous, next } = seats[host].link;
+        self.link_to_next(seats, previous, priority).next = next;
+        if next == HostId::NONE {
+            self.queues[usize::from(priority)].previous = previous;
         } else {
-            seats[behind].link.before = before;
+            seats[next].link.previous = previous;
         }
-        if self.queues[usize::from(priority)].behind == HostId::NONE {
+        if self.queues[usize::from(priority)].next == HostId::NONE {
             let rank = seats.priorities().rank(priority);
             self.occupied[usize::from(rank) / 64] &= !(1 << (rank % 64));
         }
@@ -84,14 +84,14 @@ impl Front {
     /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
     pub(crate) fn pop(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
         let priority = self.best(seats.priorities())?;
-        let host = self.queues[usize::from(priority)].behind;
+        let host = self.queues[usize::from(priority)].next;
         self.remove(seats, host, priority);
         Some((host, priority))
     }
 
     /// The host that [`pop`](Self::pop) would take.
     pub(crate) fn first(&self, priorities: &Priorities) -> Option<HostId> {
-        self.best(priorities).map(|priority| self.queues[usize::from(priority)].behind)
+        self.best(priorities).map(|priority| self.queues[usize::from(priority)].next)
     }
 
     /// The number of hosts that may be asked now.
@@ -103,7 +103,7 @@ impl Front {
     pub(crate) fn reorder(&mut self, priorities: &Priorities) {
         self.occupied = [0; 4];
         for front in 0..=u8::MAX {
-            if self.queues[usize::from(front)].behind != HostId::NONE {
+            if self.queues[usize::from(front)].next != HostId::NONE {
                 self.occupy(priorities.rank(front));
             }
         }
@@ -121,7 +121,12 @@ impl Front {
     }
 
     /// The link that says which host comes after this one; for no host, the queue's own link.
-    fn after<'a>(&'a mut self, seats: &'a mut SchedulingStates<'_>, host: HostId, priority: u8) -> &'a mut ListLink {
+    fn link_to_next<'a>(
+        &'a mut self,
+        seats: &'a mut SchedulingStates<'_>,
+        host: HostId,
+        priority: u8,
+    ) -> &'a mut ListLink {
         if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
     }
 }
@@ -137,43 +142,43 @@ impl WaitQueue {
     /// Puts a host that is in no queue after all others of its priority.
     pub(crate) fn push(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let level = self.level(seats.priorities(), priority);
-        let last = std::mem::replace(&mut level.before, host);
+        let last = std::mem::replace(&mut level.previous, host);
         if last == HostId::NONE {
-            level.behind = host;
+            level.next = host;
         } else {
-            seats[last].link.behind = host;
+            seats[last].link.next = host;
         }
-        seats[host].link = ListLink { before: last, behind: HostId::NONE };
+        seats[host].link = ListLink { previous: last, next: HostId::NONE };
     }
 
     /// Puts a host that is in no queue before all others of its priority.
     pub(crate) fn push_front(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let level = self.level(seats.priorities(), priority);
-        let first = std::mem::replace(&mut level.behind, host);
+        let first = std::mem::replace(&mut level.next, host);
         if first == HostId::NONE {
-            level.before = host;
+            level.previous = host;
         } else {
-            seats[first].link.before = host;
+            seats[first].link.previous = host;
         }
-        seats[host].link = ListLink { before: HostId::NONE, behind: first };
+        seats[host].link = ListLink { previous: HostId::NONE, next: first };
     }
 
     /// Takes a host out of the list of this priority, which it must be in. Its own link stays as it was: the next queue that takes the host
     /// writes it.
     pub(crate) fn remove(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
-        let ListLink { before, behind } = seats[host].link;
+        let ListLink { previous, next } = seats[host].link;
         let level = self.level(seats.priorities(), priority);
-        if before == HostId::NONE {
-            level.behind = behind;
+        if previous == HostId::NONE {
+            level.next = next;
         } else {
-            seats[before].link.behind = behind;
+            seats[previous].link.next = next;
         }
-        if behind == HostId::NONE {
-            level.before = before;
+        if next == HostId::NONE {
+            level.previous = previous;
         } else {
-            seats[behind].link.before = before;
+            seats[next].link.previous = previous;
         }
-        if level.behind == HostId::NONE {
+        if level.next == HostId::NONE {
             self.levels.retain(|(of, _)| *of != priority);
         }
     }
@@ -181,8 +186,8 @@ impl WaitQueue {
     /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
     pub(crate) fn pop(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
         let &(priority, level) = self.levels.first()?;
-        self.remove(seats, level.behind, priority);
-        Some((level.behind, priority))
+        self.remove(seats, level.next, priority);
+        Some((level.next, priority))
     }
 
     /// The best priority that has a host.

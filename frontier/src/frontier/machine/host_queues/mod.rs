@@ -257,7 +257,7 @@ impl HostQueues {
     #[inline]
     pub(super) fn ahead(&self, state: &State) -> [Option<HostId>; 3] {
         if let Some(next) = self.front.first(state.back().priorities()) {
-            return [Some(next), state.host(next).scheduling.link.behind(), None];
+            return [Some(next), state.host(next).scheduling.link.next(), None];
         }
         let mut resting = self.agenda.first_three();
         [resting.next(), resting.next(), resting.next()]
