@@ -423,7 +423,7 @@ impl<J: Journal> Frontier<J> {
             image.clear();
             image::save(&hosts[id], hosts.usage(id), self.state.back(), &mut image);
             if image == idle.image {
-                self.queues.part(&self.state, id);
+                self.queues.forget(&self.state, id);
                 self.queue_robots.forget(id);
                 self.state.evict(id, &self.politeness);
                 evicted += 1;

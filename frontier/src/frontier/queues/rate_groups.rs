@@ -291,7 +291,7 @@ impl RateGroups {
     }
 
     /// A host no longer has this address, or is evicted. The rate group stays until it has rested, and is then reused.
-    pub(crate) fn part(&mut self, id: RateGroupId) {
+    pub(crate) fn leave(&mut self, id: RateGroupId) {
         self[id].members -= 1;
     }
 

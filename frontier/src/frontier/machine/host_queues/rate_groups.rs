@@ -80,7 +80,7 @@ impl HostQueues {
         let is_moving = is_bound && scheduling.address != Some(rate_group) && self.leaves_its_queue(state, id);
         state.seats()[id].address = Some(rate_group);
         if let Some(before) = scheduling.address {
-            self.rate_groups.part(before);
+            self.rate_groups.leave(before);
             self.call(state, before, GroupKind::Address, now);
         }
         if is_moving {
@@ -345,12 +345,12 @@ impl HostQueues {
     }
 
     /// An idle host is about to be evicted.
-    pub(crate) fn part(&mut self, state: &State, id: HostId) {
+    pub(crate) fn forget(&mut self, state: &State, id: HostId) {
         let host = state.host(id);
         if let Some(address) = host.scheduling.address {
-            self.rate_groups.part(address);
+            self.rate_groups.leave(address);
         }
-        self.domains.part(id);
+        self.domains.leave(id);
         self.rate_groups.leave_server(id, host.delay(&self.politeness));
     }
 }
