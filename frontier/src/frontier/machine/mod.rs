@@ -458,7 +458,7 @@ impl<J: Journal> Frontier<J> {
             None => None,
         };
         let key = HostKey::of_origin(key);
-        let twin = self.twin_of(&key, now)?;
+        let other = self.other_port_of(&key, now)?;
         let id = match host {
             Some((mut host, usage)) => {
                 self.state.evicted().set_clock(&mut host, &self.politeness, now);
@@ -466,7 +466,7 @@ impl<J: Journal> Frontier<J> {
             }
             None => self.state.add_host(Host::new(key)),
         };
-        self.queues.join_server(&self.state, id, twin, now);
+        self.queues.join_server(&self.state, id, other, now);
         Ok(id)
     }
 
@@ -475,8 +475,8 @@ impl<J: Journal> Frontier<J> {
         for id in self.state.hosts().ids() {
             let host = self.state.host(id);
             if !host.is_hole() {
-                let twin = self.twin_of(&host.key.clone(), now)?;
-                self.queues.join_server(&self.state, id, twin, now);
+                let other = self.other_port_of(&host.key.clone(), now)?;
+                self.queues.join_server(&self.state, id, other, now);
             }
         }
         Ok(())
@@ -484,24 +484,24 @@ impl<J: Journal> Frontier<J> {
 
     /// The host of the other default port, brought back to memory if it was evicted; `None` if there is none, or if a rule separates the
     /// two.
-    pub(super) fn twin_of(&mut self, key: &HostKey, now: Timestamp) -> io::Result<Option<HostId>> {
-        let Some(twin) = twin_origin(key) else { return Ok(None) };
+    pub(super) fn other_port_of(&mut self, key: &HostKey, now: Timestamp) -> io::Result<Option<HostId>> {
+        let Some(other) = at_other_port(key) else { return Ok(None) };
         let number = self.politeness.number_for(key);
         if self.politeness.policy(number).one_server == Some(false) {
             return Ok(None);
         }
-        if let Some(id) = self.state.hosts().find(&twin) {
+        if let Some(id) = self.state.hosts().find(&other) {
             return Ok(Some(id));
         }
-        let Some(image) = self.journal.host(&twin)? else { return Ok(None) };
-        let (mut host, usage) = self.state.of_image(image, &twin)?;
+        let Some(image) = self.journal.host(&other)? else { return Ok(None) };
+        let (mut host, usage) = self.state.of_image(image, &other)?;
         self.state.evicted().set_clock(&mut host, &self.politeness, now);
         Ok(Some(self.state.bring_back(host, usage)))
     }
 }
 
 /// The same name at the default port of the other scheme; `None` at other ports, and for a queue.
-fn twin_origin(key: &HostKey) -> Option<String> {
+fn at_other_port(key: &HostKey) -> Option<String> {
     let name = key.host();
     match key.as_str().strip_suffix(name)? {
         "http://" => Some(format!("https://{name}")),

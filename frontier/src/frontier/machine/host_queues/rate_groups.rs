@@ -235,16 +235,16 @@ impl HostQueues {
     }
 
     /// A host has come into memory. It shares the clock of its server's other ports, if there are any.
-    pub(crate) fn join_server(&mut self, state: &State, id: HostId, twin: Option<HostId>, now: Timestamp) {
+    pub(crate) fn join_server(&mut self, state: &State, id: HostId, other_port: Option<HostId>, now: Timestamp) {
         let policy = *state.policy(id);
         let is_joined = policy.one_server == Some(true);
-        if !is_joined && twin.is_none() {
+        if !is_joined && other_port.is_none() {
             return;
         }
         let name = state.host(id).key.host();
         let known = self.rate_groups.server_named(name);
         let rate_group = known.unwrap_or_else(|| self.rate_groups.add_server(name, policy.connections, now));
-        for port in twin.into_iter().chain([id]) {
+        for port in other_port.into_iter().chain([id]) {
             self.add_port(state, rate_group, port, now);
         }
         if !is_joined {
