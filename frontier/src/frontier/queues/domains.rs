@@ -167,7 +167,7 @@ impl Domains {
     }
 
     /// A host is evicted. It is in no wait queue.
-    pub(crate) fn leave(&mut self, host: HostId) {
+    pub(crate) fn evict(&mut self, host: HostId) {
         self.compete(host, false);
         let member = self.members.get_mut(host.index()).map(std::mem::take).unwrap_or_default();
         let Some(place) = member.place() else { return };
@@ -473,7 +473,7 @@ mod tests {
                         prop_assert_eq!(domains.all[place(&domains)].turns, before + u64::from(!is_far));
                     }
                     Act::Part => {
-                        domains.leave(host);
+                        domains.evict(host);
                         hosts.remove(&number);
                     }
                 }

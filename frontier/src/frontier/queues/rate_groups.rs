@@ -284,14 +284,14 @@ impl RateGroups {
     }
 
     /// A host has this address from now on. Makes the rate group for the first one. O(1), amortized.
-    pub(crate) fn join(&mut self, address: ServerAddress, now: Timestamp) -> RateGroupId {
+    pub(crate) fn join_address(&mut self, address: ServerAddress, now: Timestamp) -> RateGroupId {
         let id = self.addresses.get(&address).copied().unwrap_or_else(|| self.add(address, now));
         self[id].members += 1;
         id
     }
 
     /// A host no longer has this address, or is evicted. The rate group stays until it has rested, and is then reused.
-    pub(crate) fn leave(&mut self, id: RateGroupId) {
+    pub(crate) fn leave_address(&mut self, id: RateGroupId) {
         self[id].members -= 1;
     }
 

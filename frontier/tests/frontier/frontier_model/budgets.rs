@@ -55,10 +55,10 @@ impl Model {
         self.budget(host).places(self.hosts[host].used)
     }
 
-    /// Requests of a circle that may be out.
-    pub(super) fn most_out(&self, circle: usize) -> usize {
-        let group = &self.groups[circle];
-        let of_group = self.hosts.iter().filter(|host| host.group == Some(circle));
+    /// Requests of a rate group that may be out.
+    pub(super) fn most_out(&self, group: usize) -> usize {
+        let of_group = self.hosts.iter().filter(|host| host.group == Some(group));
+        let group = &self.groups[group];
         let in_hand: usize = of_group.map(|host| host.in_hand.len()).sum();
         match group.most.places(group.used) {
             usize::MAX => group.connections,

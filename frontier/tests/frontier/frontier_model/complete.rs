@@ -215,7 +215,7 @@ impl Model {
             let delay = self.delay(host).max(self.delay_by(host, out.crawl_delay));
             Rest { over: self.rested(host).max(now + delay), is_late: false }
         } else {
-            Rest { over: due.max(next), is_late: out.wave != self.hosts[host].wave }
+            Rest { over: due.max(next), is_late: out.failure_epoch != self.hosts[host].failure_epoch }
         }
     }
 
@@ -411,7 +411,7 @@ impl Model {
             self.hosts[host].robots = known.unwrap_or(RobotsFile::Unknown);
         }
         if !rest.is_late && (is_new || asked.is_some() || is_over) {
-            self.hosts[host].wave += 1;
+            self.hosts[host].failure_epoch += 1;
         }
     }
 
@@ -482,8 +482,8 @@ impl Model {
         } else if let Some(best) = self.best(host) {
             let priority = self.urls[best].priority;
             self.move_up(host, priority);
-            if let Some((circle, ..)) = in_line.filter(|(_, worse, _)| priority < *worse) {
-                self.hosts[host].in_line = Some((circle, priority, self.tick().try_into().unwrap()));
+            if let Some((group, ..)) = in_line.filter(|(_, worse, _)| priority < *worse) {
+                self.hosts[host].in_line = Some((group, priority, self.tick().try_into().unwrap()));
                 self.call(host, now);
             }
         }

@@ -27,7 +27,7 @@ impl Model {
             out: Vec::new(),
             in_hand: Vec::new(),
             next: Timestamp::default(),
-            wave: 0,
+            failure_epoch: 0,
             learned: 0,
             group: None,
             server: None,
@@ -99,9 +99,9 @@ impl Model {
         let has_room = !robots_are_out && (out.is_empty() || self.connections(host) > 1);
         if self.hosts[host].stands.is_some() {
             self.move_up(host, priority);
-        } else if let Some((circle, worse, _)) = self.hosts[host].in_line {
+        } else if let Some((group, worse, _)) = self.hosts[host].in_line {
             if priority < worse {
-                self.hosts[host].in_line = Some((circle, priority, self.tick().try_into().unwrap()));
+                self.hosts[host].in_line = Some((group, priority, self.tick().try_into().unwrap()));
                 self.call(host, now);
             }
         } else if self.hosts[host].rests.is_none() && has_room {

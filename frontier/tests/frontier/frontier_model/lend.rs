@@ -76,20 +76,20 @@ impl Model {
                 self.place(host, now);
                 continue;
             }
-            let held = self.circles(host).into_iter().find(|&circle| match caller {
-                // No place is kept from a host that another circle has called.
-                Some(caller) if caller != circle => {
-                    let Group { due, out, .. } = self.groups[circle];
-                    due > now || out >= self.most_out(circle)
+            let held = self.groups_of(host).into_iter().find(|&group| match caller {
+                // No place is kept from a host that another rate group has called.
+                Some(caller) if caller != group => {
+                    let Group { due, out, .. } = self.groups[group];
+                    due > now || out >= self.most_out(group)
                 }
-                _ => !self.is_free(circle, now),
+                _ => !self.is_free(group, now),
             });
-            if let Some(circle) = held.filter(|_| !self.is_over(host)) {
+            if let Some(group) = held.filter(|_| !self.is_over(host)) {
                 let order: i64 = self.tick().try_into().unwrap();
                 let (priority, _) = self.hosts[host].stands.take().unwrap();
-                let is_first = caller == Some(circle) || (self.is_unused(host) && self.hosts[host].in_hand.is_empty());
+                let is_first = caller == Some(group) || (self.is_unused(host) && self.hosts[host].in_hand.is_empty());
                 let order = if is_first { -order } else { order };
-                self.hosts[host].in_line = Some((circle, priority, order));
+                self.hosts[host].in_line = Some((group, priority, order));
                 self.call(host, now);
                 continue;
             }
@@ -163,7 +163,7 @@ impl Model {
         self.hosts[host].awaits_robots = false;
         (self.hosts[host].robots_are_out, self.hosts[host].robots_of) = (true, at);
         self.hosts[host].robots_address = self.hosts[host].address;
-        self.take_circles(host, now);
+        self.take_groups(host, now);
         let (url, number) = match self.hosts[at].robots {
             RobotsFile::Moved { number, .. } => (format!("{name}/robots.txt?{number}"), number),
             _ => (format!("{name}/robots.txt"), 0),
@@ -207,12 +207,12 @@ impl Model {
         if self.hosts[host].out.is_empty() {
             self.hosts[host].awaits_robots = false;
         }
-        let wave = self.hosts[host].wave;
+        let failure_epoch = self.hosts[host].failure_epoch;
         let address = self.hosts[host].address.filter(|_| !is_given_up);
-        self.hosts[host].out.push(Out { url, is_given_up, address, wave, crawl_delay });
+        self.hosts[host].out.push(Out { url, is_given_up, address, failure_epoch, crawl_delay });
         if !is_given_up {
             self.hosts[host].next = now + delay;
-            self.take_circles(host, now);
+            self.take_groups(host, now);
         }
         self.call(host, now);
         if self.connections(host) > 1 {

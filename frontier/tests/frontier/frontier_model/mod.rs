@@ -4,12 +4,12 @@
 mod both;
 mod budgets;
 mod cases;
-mod circles;
 mod complete;
 mod draw;
 mod hosts;
 mod lend;
 mod moves;
+mod rate_groups;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -205,19 +205,19 @@ struct Host {
     /// When the next request may start, by the start of the last.
     next: Timestamp,
     /// How often it has failed.
-    wave: u32,
+    failure_epoch: u32,
     /// Its rest by its latency, in milliseconds.
     learned: u64,
     group: Option<usize>,
-    /// The circle of its server, once another port of that is known.
+    /// The rate group of its server, once another port of that is known.
     server: Option<usize>,
-    /// The circle of its address, since that was told.
+    /// The rate group of its address, since that was told.
     address: Option<usize>,
     /// The address that its robots.txt is asked for at.
     robots_address: Option<usize>,
-    /// It stands in the line of this circle, as this one of its priority.
+    /// It stands in the line of this rate group, as this one of its priority.
     in_line: Option<(usize, i64, i64)>,
-    /// It stands in a front queue, and a place of this circle is kept for it.
+    /// It stands in a front queue, and a place of this rate group is kept for it.
     called_by: Option<usize>,
 }
 
@@ -256,7 +256,7 @@ struct Out {
     url: Url,
     is_given_up: bool,
     address: Option<usize>,
-    wave: u32,
+    failure_epoch: u32,
     /// The Crawl-delay of its host, if it is of a queue.
     crawl_delay: Duration,
 }

@@ -178,10 +178,10 @@ impl Model {
         if self.hosts[host].stands.is_some_and(|(before, _)| before != priority) {
             self.hosts[host].stands = Some((priority, self.tick()));
         }
-        if let Some((circle, before, _)) = self.hosts[host].in_line
+        if let Some((group, before, _)) = self.hosts[host].in_line
             && before != priority
         {
-            self.hosts[host].in_line = Some((circle, priority, self.tick().try_into().unwrap()));
+            self.hosts[host].in_line = Some((group, priority, self.tick().try_into().unwrap()));
             self.call(host, now);
         }
     }

@@ -73,14 +73,14 @@ impl HostQueues {
     /// Notes that a host has this address from now on. If it waits for its old address, it leaves that wait queue, or frees the place
     /// reserved for it there: the next host of that queue is called at once, since nothing else would call it.
     fn move_to(&mut self, state: &mut State, id: HostId, address: ServerAddress, now: Timestamp) -> RateGroupId {
-        let rate_group = self.rate_groups.join(address, now);
+        let rate_group = self.rate_groups.join_address(address, now);
         let scheduling = state.host(id).scheduling;
         let is_bound =
             scheduling.state.line().map(|(kind, _)| kind).or(scheduling.state.caller()) == Some(GroupKind::Address);
         let is_moving = is_bound && scheduling.address != Some(rate_group) && self.leaves_its_queue(state, id);
         state.seats()[id].address = Some(rate_group);
         if let Some(before) = scheduling.address {
-            self.rate_groups.leave(before);
+            self.rate_groups.leave_address(before);
             self.call(state, before, GroupKind::Address, now);
         }
         if is_moving {
@@ -348,9 +348,9 @@ impl HostQueues {
     pub(crate) fn forget(&mut self, state: &State, id: HostId) {
         let host = state.host(id);
         if let Some(address) = host.scheduling.address {
-            self.rate_groups.leave(address);
+            self.rate_groups.leave_address(address);
         }
-        self.domains.leave(id);
+        self.domains.evict(id);
         self.rate_groups.leave_server(id, host.delay(&self.politeness));
     }
 }

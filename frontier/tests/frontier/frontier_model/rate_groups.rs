@@ -41,8 +41,8 @@ impl Model {
         self.groups[server].delay = self.server_delay(server);
     }
 
-    pub(super) fn rest_until(&mut self, circle: usize, until: Timestamp) {
-        let due = &mut self.groups[circle].due;
+    pub(super) fn rest_until(&mut self, group: usize, until: Timestamp) {
+        let due = &mut self.groups[group].due;
         *due = until.max(*due);
     }
 
@@ -76,7 +76,7 @@ impl Model {
             if let Some(ill) = self.hosts[host].ill.filter(|_| fails) {
                 let broken = self.hosts[port].ill.map_or(0, |ill| ill.broken);
                 self.hosts[port].failures += 1;
-                self.hosts[port].wave += 1;
+                self.hosts[port].failure_epoch += 1;
                 self.hosts[port].ill = Some(Failing { broken, is_retired: false, ..ill });
             }
             self.hosts[port].due = self.hosts[port].due.max(until);
@@ -93,7 +93,7 @@ impl Model {
         }
     }
 
-    pub(super) fn circles(&self, host: usize) -> Vec<usize> {
+    pub(super) fn groups_of(&self, host: usize) -> Vec<usize> {
         let Host { group, server, address, .. } = self.hosts[host];
         [group, server, address].into_iter().flatten().collect()
     }
@@ -113,9 +113,9 @@ impl Model {
         (0..ROWS).filter(stands).min_by_key(|&host| self.hosts[host].in_line)
     }
 
-    /// One of each circle of this host is called, if the circle is free.
+    /// The first host in line of each of this host's rate groups is called, if the group is free.
     pub(super) fn call(&mut self, host: usize, now: Timestamp) {
-        self.circles(host).into_iter().for_each(|circle| self.call_one(circle, now));
+        self.groups_of(host).into_iter().for_each(|group| self.call_one(group, now));
     }
 
     pub(super) fn call_one(&mut self, group: usize, now: Timestamp) {
@@ -153,7 +153,7 @@ impl Model {
         let is_known = |group: &Group| group.address == Some(address);
         let counted =
             if is_robots { self.hosts[host].robots_address } else { self.hosts[host].out[out.unwrap()].address };
-        if counted.is_some_and(|circle| is_known(&self.groups[circle])) {
+        if counted.is_some_and(|group| is_known(&self.groups[group])) {
             return true;
         }
         self.wake(now);
@@ -161,15 +161,15 @@ impl Model {
             self.groups[before].out -= 1;
             self.call_one(before, now);
         }
-        let circle = self.groups.iter().position(is_known).unwrap_or_else(|| {
+        let group = self.groups.iter().position(is_known).unwrap_or_else(|| {
             let group = Group::new(delay.unwrap_or(Duration::from_millis(100)), connections.into());
             self.groups.push(Group { address: Some(address), ..group });
             self.groups.len() - 1
         });
-        let before = self.hosts[host].address.replace(circle);
+        let before = self.hosts[host].address.replace(group);
         if let Some(before) = before {
             let Host { in_line, called_by, .. } = self.hosts[host];
-            let is_bound = in_line.map(|(line, ..)| line).or(called_by) == Some(before) && before != circle;
+            let is_bound = in_line.map(|(line, ..)| line).or(called_by) == Some(before) && before != group;
             if is_bound {
                 (self.hosts[host].in_line, self.hosts[host].called_by, self.hosts[host].stands) = (None, None, None);
             }
@@ -178,11 +178,11 @@ impl Model {
                 self.place(host, now);
             }
         }
-        let is_free = self.is_free(circle, now);
+        let is_free = self.is_free(group, now);
         if is_free {
-            self.take(circle, now);
+            self.take(group, now);
         }
-        let counted = is_free.then_some(circle);
+        let counted = is_free.then_some(group);
         if is_robots {
             self.hosts[host].robots_address = counted;
         } else {
@@ -197,13 +197,13 @@ impl Model {
         (0..self.groups.len()).filter(waits).map(|group| (self.groups[group].due, group)).collect()
     }
 
-    /// A request to a host goes out, which its circles are counted for.
-    pub(super) fn take_circles(&mut self, host: usize, now: Timestamp) {
-        self.circles(host).into_iter().for_each(|circle| self.take(circle, now));
+    /// A request to a host goes out, and takes a place in each of its rate groups.
+    pub(super) fn take_groups(&mut self, host: usize, now: Timestamp) {
+        self.groups_of(host).into_iter().for_each(|group| self.take(group, now));
     }
 
-    pub(super) fn take(&mut self, circle: usize, now: Timestamp) {
-        let group = &mut self.groups[circle];
+    pub(super) fn take(&mut self, group: usize, now: Timestamp) {
+        let group = &mut self.groups[group];
         group.out += 1;
         if group.connections > 1 {
             group.due = group.due.max(now + group.delay);
@@ -217,8 +217,8 @@ impl Model {
             self.join_server(host, at);
         }
         self.hosts[host].due = self.hosts[host].due.max(at + self.delay(host));
-        for circle in self.circles(host) {
-            self.rest_until(circle, at + self.groups[circle].delay);
+        for group in self.groups_of(host) {
+            self.rest_until(group, at + self.groups[group].delay);
         }
     }
 
@@ -226,18 +226,18 @@ impl Model {
     pub(super) fn give_back(&mut self, host: usize, address: Option<usize>, end: End, now: Timestamp) {
         let most = self.options.politeness.max_retry_after;
         let Host { group, server, .. } = self.hosts[host];
-        for circle in [group, server, address].into_iter().flatten() {
-            let group = &mut self.groups[circle];
-            group.out -= 1;
-            if group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
-                group.due = group.due.max(now + group.delay);
+        for group in [group, server, address].into_iter().flatten() {
+            let rate_group = &mut self.groups[group];
+            rate_group.out -= 1;
+            if rate_group.connections == 1 && !matches!(end, End::Released | End::GivenUp) {
+                rate_group.due = rate_group.due.max(now + rate_group.delay);
             }
             if let End::Status { status: 408 | 425 | 429 | 503, retry_after: Some(asked), .. } = end
-                && group.address.is_none()
+                && rate_group.address.is_none()
             {
-                group.due = group.due.max(now + Duration::from_secs(asked).min(most));
+                rate_group.due = rate_group.due.max(now + Duration::from_secs(asked).min(most));
             }
-            self.call_one(circle, now);
+            self.call_one(group, now);
         }
     }
 }
