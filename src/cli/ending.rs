@@ -124,7 +124,7 @@ fn nothing_crawled(finished: &Finished) -> String {
     reasons.extend(errors.iter().flatten().map(|(name, count)| format!("{count} failed: {name}")));
     let examples =
         |of: Failed| [robots, pages].into_iter().filter_map(move |in_| in_.examples.get(of.name())).flatten();
-    if examples(Failed::Tls).any(|example| example.message == NO_ROOTS) {
+    if errors.iter().flatten().any(|(name, _)| *name == Failed::NoAuthorities.name()) {
         reasons.push(NO_ROOTS.to_owned());
     }
     if errors.iter().flatten().any(|(name, _)| *name == Failed::Address.name()) {

@@ -16,7 +16,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
 use crate::both;
-use crate::ran::{Ran, crawler, set};
+use crate::ran::{Ran, crawler};
 use crate::visitors;
 
 /// A file of the tests' certificates. `ecdsa.pem` and `rsa.pem` are signed by the authorities of their names, for site.test and 127.0.0.1;
@@ -86,7 +86,7 @@ async fn further_authorities_are_trusted_and_nobody_else() {
     assert_eq!(fetched(address, "other.test", with("ecdsa-authority.pem")).await, Err(Failure::Tls), "another name");
 }
 
-/// On a machine without certificates of authorities the error says what to do, and `--ca-file` alone is enough.
+/// On a machine without certificates of authorities the error says what to do, no host is asked twice, and `--ca-file` alone is enough.
 #[test]
 fn without_certificates_of_authorities_the_error_says_so() {
     let site = format!("https://{}/", serve(None));
@@ -103,7 +103,7 @@ fn without_certificates_of_authorities_the_error_says_so() {
                 "-q",
             ];
             let mut command = crawler(&place, [&site, "--job", job]);
-            command.args(options).args(further).envs(set([("POLITENESS_BACKOFF", "1ms")]));
+            command.args(options).args(further);
             command.envs([("SSL_CERT_FILE", "/nowhere"), ("SSL_CERT_DIR", "/nowhere")]).output().unwrap().into()
         };
         let (words, file) = ("this machine has no certificates of authorities", pem("ecdsa-authority.pem"));
@@ -111,6 +111,9 @@ fn without_certificates_of_authorities_the_error_says_so() {
         assert_eq!(without.code, Some(3), "{client}: {}", without.err);
         let error = without.err.lines().find(|line| line.starts_with("crawler: error: ")).unwrap();
         assert!(error.contains(words) && error.contains("ca-certificates") && error.contains("--ca-file"), "{error}");
+        assert!(error.contains("1 failed: no_authorities"), "{error}");
+        let explained: Ran = crawler(&place, ["explain", &site, "--job", "without"]).output().unwrap().into();
+        assert!(explained.out.contains("failed once in a row: this machine"), "{client}: {}", explained.out);
         let with = run("with", &["--ca-file", file.to_str().unwrap()]);
         assert!(with.code == Some(0) && !with.err.contains(words), "{client}: {}", with.err);
     }

@@ -43,6 +43,7 @@ Failure: TypeAlias = Literal[
     "dns",
     "incomplete",
     "lost",
+    "no_authorities",
     "no_such_host",
     "private_address",
     "proxy",

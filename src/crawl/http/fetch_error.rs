@@ -95,6 +95,7 @@ impl FetchError {
             Some(ResolveError::NoSuchName(_)) => Failure::NoSuchHost,
             Some(ResolveError::Failed(_) | ResolveError::Local(_) | ResolveError::TimedOut) => Failure::Dns,
             None if matches!(error, NoHead::Headers | NoHead::Interim) => Failure::BadResponse,
+            None if causes(&error).any(tls::lacks_roots) => Failure::NoAuthorities,
             None if causes(&error).any(tls::is_tls) => Failure::Tls,
             None if !is_connect && has(io::ErrorKind::TimedOut) => Failure::Timeout,
             // While connecting, only the TLS handshake reads.
@@ -111,7 +112,7 @@ impl FetchError {
         let in_words = causes(&error).find_map(|cause| tls::in_words(cause.downcast_ref()?));
         let mut without_head = Self::caused(failure, error);
         without_head.is_local |= is_local;
-        if let Some(words) = in_words.filter(|_| failure == Failure::Tls) {
+        if let Some(words) = in_words.filter(|_| matches!(failure, Failure::NoAuthorities | Failure::Tls)) {
             without_head.message = legible(&words);
         }
         if failure == Failure::Incomplete && !is_named {

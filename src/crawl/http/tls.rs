@@ -211,6 +211,12 @@ pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
     Some(format!("{words} ({error})"))
 }
 
+/// Whether a certificate could not be checked, since this machine has none of authorities.
+pub(super) fn lacks_roots(error: &(dyn Error + 'static)) -> bool {
+    use rustls::{CertificateError, Error};
+    matches!(error.downcast_ref(), Some(Error::InvalidCertificate(CertificateError::Other(other))) if other.0.is::<NoRoots>())
+}
+
 /// Whether an error is a TLS error.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     error.is::<rustls::Error>() || error.is::<InvalidTlsName>()

@@ -394,7 +394,7 @@ impl Report {
         };
         let then = if is_all_of(&[Failure::Port]) {
             "their ports are never asked"
-        } else if is_all_of(&[Failure::Address, Failure::Port]) {
+        } else if is_all_of(&[Failure::Address, Failure::NoAuthorities, Failure::Port]) {
             "a resume with other settings can ask them"
         } else {
             "a resume asks them again"

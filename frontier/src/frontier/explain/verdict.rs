@@ -279,7 +279,7 @@ impl fmt::Display for Verdict {
                 }
                 trouble.iter().try_for_each(|trouble| write!(f, ": {trouble}"))?;
                 f.write_str(match trouble.as_ref().map(|trouble| trouble.failure) {
-                    Some(Failure::Address) => "; a resume with other settings can ask it",
+                    Some(Failure::Address | Failure::NoAuthorities) => "; a resume with other settings can ask it",
                     Some(Failure::Port) => "; its port is never asked",
                     _ => "; a resume asks it again",
                 })

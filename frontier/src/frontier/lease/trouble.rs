@@ -3,7 +3,7 @@
 //! | failure, or status | blamed | the host | the page |
 //! |---|---|---|---|
 //! | `Connect`, `Dns`, `NoSuchHost`, `ProxyRefusal`, `Tls`, `Robots`, `Server`, `Refused` | host | counts, rests longer each time | keeps its tries |
-//! | `Address`, `Port` | host | is retired at once | keeps its tries |
+//! | `Address`, `NoAuthorities`, `Port` | host | is retired at once | keeps its tries |
 //! | 429 | rate | counts, and rests as it asks or longer each time | keeps its tries, and goes next |
 //! | `Timeout`, 408, 425, 503 | load | counts, and rests as it asks or longer each time | loses one try |
 //! | `Incomplete`, other 5xx | page | goes on; every fourth page in a row counts | waits for its next try |
@@ -76,6 +76,8 @@ pub enum Failure {
     Incomplete,
     /// The fetcher panicked or vanished.
     Lost,
+    /// This machine has no certificates of authorities, so no certificate can be checked: its host is not asked again in this run.
+    NoAuthorities,
     /// The name does not exist, by a definite DNS answer. The host is not waited for at the end of a crawl.
     NoSuchHost,
     /// The port belongs to another protocol and is never asked.
@@ -107,6 +109,7 @@ impl Failure {
             Self::Dns => "dns",
             Self::Incomplete => "incomplete",
             Self::Lost => "lost",
+            Self::NoAuthorities => "no_authorities",
             Self::NoSuchHost => "no_such_host",
             Self::Port => "blocked_port",
             Self::Proxy => "proxy",
@@ -137,6 +140,7 @@ impl Failure {
             Self::Proxy => 13,
             Self::ProxyRefusal => 14,
             Self::Refused => 15,
+            Self::NoAuthorities => 16,
         }
     }
 
@@ -152,17 +156,18 @@ impl Failure {
 
     /// Whether the same host would fail the same way again under this run's options.
     pub(crate) const fn ends_host(self) -> bool {
-        matches!(self, Self::Address | Self::Port)
+        matches!(self, Self::Address | Self::NoAuthorities | Self::Port)
     }
 
     /// The failures that a worker may report. The frontier itself finds the others, from statuses and from the robots.txt of a host.
-    pub const REPORTED: [Self; 12] = [
+    pub const REPORTED: [Self; 13] = [
         Self::Address,
         Self::BadResponse,
         Self::Connect,
         Self::Dns,
         Self::Incomplete,
         Self::Lost,
+        Self::NoAuthorities,
         Self::NoSuchHost,
         Self::Port,
         Self::Proxy,
@@ -172,13 +177,14 @@ impl Failure {
     ];
 
     /// All kinds.
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Address,
         Self::BadResponse,
         Self::Connect,
         Self::Dns,
         Self::Incomplete,
         Self::Lost,
+        Self::NoAuthorities,
         Self::NoSuchHost,
         Self::Port,
         Self::Proxy,
@@ -235,6 +241,7 @@ impl Blame {
             Failure::Address
             | Failure::Connect
             | Failure::Dns
+            | Failure::NoAuthorities
             | Failure::NoSuchHost
             | Failure::Port
             | Failure::ProxyRefusal

@@ -149,11 +149,13 @@ fn what_was_given_up_is_asked_for_again() {
 }
 
 #[test]
-fn a_host_that_is_forbidden_is_given_up_at_once() {
-    let web = Web::of([("/", "")]).with("/robots.txt", Page::Dead(Failure::Address));
-    let (frontier, seen) = web.crawl(&FrontierOptions::default(), &["/"]);
-    assert_eq!(seen, visits(&[(0, "/robots.txt"), (0, "private_address /")]));
-    assert_eq!((refused(&frontier), frontier.statistics().unreachable), (vec![], 1));
+fn a_host_that_this_run_can_never_ask_is_given_up_at_once() {
+    for failure in [Failure::Address, Failure::NoAuthorities, Failure::Port] {
+        let web = Web::of([("/", "")]).with("/robots.txt", Page::Dead(failure));
+        let (frontier, seen) = web.crawl(&FrontierOptions::default(), &["/"]);
+        assert_eq!(seen, visits(&[(0, "/robots.txt"), (0, &format!("{failure} /"))]));
+        assert_eq!((refused(&frontier), frontier.statistics().unreachable), (vec![], 1));
+    }
 }
 
 #[test]

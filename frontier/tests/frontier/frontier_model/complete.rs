@@ -404,7 +404,7 @@ impl Model {
         let is_patient = asked.is_some() || was.is_some_and(|ill| ill.is_patient);
         let is_retired = was.is_some_and(|ill| ill.is_retired);
         self.hosts[host].ill = Some(Failing { failure, broken, is_patient, is_retired });
-        let is_over = matches!(failure, Failure::Address | Failure::Port);
+        let is_over = matches!(failure, Failure::Address | Failure::NoAuthorities | Failure::Port);
         if is_over || (is_new && failures >= politeness.host_failures) {
             self.retire(host);
             // It lost its rules when it was retired first; a queue may have asked for them since.

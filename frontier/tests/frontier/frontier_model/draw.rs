@@ -21,6 +21,7 @@ fn ends() -> impl Strategy<Value = End> {
         Failure::Dns,
         Failure::Incomplete,
         Failure::Lost,
+        Failure::NoAuthorities,
         Failure::NoSuchHost,
         Failure::Port,
         Failure::Timeout,
