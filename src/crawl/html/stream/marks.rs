@@ -166,7 +166,8 @@ fn mark_each<S: Simd>(simd: S, text: &[u8], bits: &mut [[u8; BITS]; CLASSES]) {
             std::cmp::Ordering::Greater => &[0; BLOCK],
         };
         for (bits, word) in bits.iter_mut().zip(mark(simd, block)) {
-            bits[8 * place..][..8].copy_from_slice(&word.to_le_bytes());
+            // Not by `copy_from_slice`, which would be a call for each word.
+            bits.as_chunks_mut().0[place] = word.to_le_bytes();
         }
     }
 }
