@@ -82,7 +82,8 @@ impl Direct {
             }
             let connection = match kept.take() {
                 Some(connection) => connection,
-                None => self.connect_in_time(request, place.take(), contact).await?,
+                // In a box: it is the largest part, and few requests need it.
+                None => Box::pin(self.connect_in_time(request, place.take(), contact)).await?,
             };
             // A server may close a kept connection just as it is reused, or refuse a request unprocessed. Such a request is repeated once
             // (RFC 9110 section 9.2.2), on a new connection unless the shared one is still open.
