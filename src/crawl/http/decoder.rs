@@ -15,6 +15,8 @@ const MAX_CODINGS: usize = 3;
 const RATIO_FROM: u64 = 1 << 20;
 /// At most this many bytes are allocated because a Content-Length announces them.
 const MAX_EXPECTED: usize = 64 * 1024;
+/// Most coded pages have at least this many decoded bytes per byte on the wire.
+const USUAL_RATIO: usize = 4;
 /// Bytes on the wire between two requests for memory.
 const PART: usize = 1024;
 /// At most this many decoded bytes per byte on the wire. Only a bomb has more; the most that deflate reaches is 1,032.
@@ -62,11 +64,11 @@ impl Decoder {
         self.stages.first().is_some_and(is_gzip) && piece.first().is_some_and(|first| *first != GZIP)
     }
 
-    /// Announces that `bytes` bytes are to come on the wire. If they need no decoding, memory for them is allocated at once, up to a bound.
+    /// Announces that `bytes` bytes are to come on the wire. Memory for what they probably decode to is allocated at once, up to a bound.
     pub(super) fn expect(&mut self, bytes: u64) {
-        if self.stages.is_empty() {
-            self.output.expected = usize::try_from(bytes).unwrap_or(usize::MAX).min(MAX_EXPECTED);
-        }
+        let times = if self.stages.is_empty() { 1 } else { USUAL_RATIO };
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(times);
+        self.output.expected = bytes.min(MAX_EXPECTED).min(self.output.max_bytes);
     }
 
     /// If a digest is wanted, also computes one of the decoded bytes, kept or not.
