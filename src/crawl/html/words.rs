@@ -160,7 +160,7 @@ impl Words {
             }
             self.under = Some(under);
         }
-        if are_few_in_all {
+        if are_few_in_all && self.numbers > 0 {
             unite(&mut self.hashes);
         }
     }
@@ -288,20 +288,20 @@ pub(super) fn hash(text: &[u8], word: Range<usize>) -> u32 {
     const LOWER: u64 = u64::from_ne_bytes([0x20; 8]);
     /// The first bits of the golden ratio.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (mut hash, mut at) = (0_u64, word.start);
-    while at < word.end {
-        let letters = match text[at..].first_chunk() {
+    let (mut hash, mut rest, mut length) = (0, &text[word.start..], word.len());
+    while length > 0 {
+        let letters = match rest.first_chunk() {
             Some(eight) => u64::from_le_bytes(*eight),
-            None => text[at..].iter().rev().fold(0, |letters, byte| letters << 8 | u64::from(*byte)),
+            None => rest.iter().rev().fold(0, |letters, byte| letters << 8 | u64::from(*byte)),
         };
-        let beyond = 8 * 8_usize.saturating_sub(word.end - at);
-        hash = (hash ^ (letters | LOWER) << beyond).wrapping_mul(STEP);
+        hash = (hash ^ (letters | LOWER) << (64 - 8 * length.min(8))).wrapping_mul(STEP);
         hash ^= hash >> 32;
-        at += 8;
+        if length <= 8 {
+            break;
+        }
+        (rest, length) = (&rest[8..], length - 8);
     }
-    #[expect(clippy::cast_possible_truncation, reason = "the bits above were mixed into these")]
-    let hash = hash as u32;
-    hash
+    (hash & 0xffff_ffff) as u32
 }
 
 /// English, German, French, Spanish, Italian, Portuguese and Dutch, each name once, in UTF-8. Names that are common words of their language
