@@ -28,7 +28,7 @@ pub struct LeaseToken {
 }
 
 impl LeaseToken {
-    /// The bits of a number that count the leases since the opening; those above are its time in milliseconds.
+    /// The bits of a number that count the leases since the opening; the bits above them are the time of the opening in milliseconds.
     const COUNT: u32 = 10;
     /// No number has more bits: the years end later than those of any clock.
     pub(crate) const BITS: u32 = 56;
@@ -47,9 +47,9 @@ impl LeaseToken {
         number.zip(slot).map(|(number, slot)| Self { number, slot }).ok_or("a lease that cannot be")
     }
 
-    /// The least number for a lease that goes out now, if `last` was the number of the last lease that is known. A power cut may have
-    /// taken the records of later leases, so the clock has a say too: as long as it does not go back, and there are at most a million
-    /// leases a second, theirs were less than its time.
+    /// The least number for a lease that goes out now, if `last` is the number of the last lease that is known. A power cut may have taken
+    /// the records of later leases. Their numbers were less than the present time, as long as the clock does not go back and there are at
+    /// most a million leases a second.
     pub(crate) fn first_number(last: u64, now: Timestamp) -> u64 {
         last.max((now.as_micros() / 1000) << Self::COUNT)
     }

@@ -1,4 +1,4 @@
-//! New priorities in the journal: of URLs that wait in a host's queue, and of URLs that wait for a time.
+//! The bytes of new priorities in the journal: of URLs in a host's queue, and of URLs that are in no host's queue.
 //!
 //! # Bytes of moves, of one host
 //!

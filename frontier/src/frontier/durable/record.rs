@@ -103,7 +103,7 @@ pub struct DueRecord<'a> {
     pub position: Position,
     /// Its front queue.
     pub priority: u8,
-    /// Where it was set aside, if it was; today's rules let it pass.
+    /// Where it was set aside, if it was, in which case today's rules let it pass; `None` if its time had come or it was asked for again.
     pub from: Option<Aside>,
     /// Its place in the queue, as in [`Entry::after`].
     pub after: Option<u16>,

@@ -133,8 +133,8 @@ impl Inquiry<'_> {
         })
     }
 
-    /// How many URLs of its host go before this one, and its priority, if it is queued. O(URLs queued of the host). Lent URLs count: they stay in the queue
-    /// until they come back.
+    /// How many URLs of its host go before this one, and its priority, if it is queued. O(URLs queued of the host). Lent URLs count: they
+    /// stay in the queue until they come back.
     fn ahead(&self, host: &Host, remembered: &Remembered) -> Option<(u64, i64)> {
         let back = self.state.back();
         let mut before = 0;
@@ -167,8 +167,9 @@ impl Inquiry<'_> {
         image.map(|image| self.state.of_image(image, key.as_str())).transpose()
     }
 
-    /// Asks the robots.txt of this host about a URL's path, if it is honored: by the host or queue of this key. Rules that are not in memory are read from the journal, and not kept. Stale rules are
-    /// asked too, and the answer has the time when they went stale; the next lease would fetch the file again first.
+    /// Asks the robots.txt of this host about a URL's path, if the host or queue with this key honors robots.txt. Rules that are not in
+    /// memory are read from the journal, and not kept. Stale rules are asked too, and the answer has the time when they went stale; the
+    /// next lease would fetch the file again first.
     fn robots(
         &self,
         journal: &mut impl Journal,
@@ -214,8 +215,8 @@ impl Inquiry<'_> {
         self.state.hosts().politeness_table()
     }
 
-    /// The group of a host, and when the group may be asked. In a frontier that is not running, the group's clock is not known. It is then
-    /// told from the latest clock of its hosts: O(hosts).
+    /// The group of a host, and when the group may be asked. A frontier that is not running does not know the group's clock, and takes the
+    /// latest clock of its hosts: O(hosts).
     fn group(&self, host: &Host) -> Option<(String, Timestamp)> {
         let politeness_table = self.politeness_table();
         let group_of = |host: &Host| politeness_table.policy(host.policy).group;

@@ -36,7 +36,8 @@ pub(crate) struct Host {
     pub(crate) is_on_clock: bool,
     /// The number of its policy in the [`PolitenessTable`]. It follows from the key.
     pub(crate) policy: u16,
-    /// Its pages that are in hand: it has answered, and they are not complete. As the seat, it belongs to `machine`; here it takes no room.
+    /// Its pages that are in hand: it has answered, and they are not complete. Like the seat it belongs to `machine`, but here it takes no
+    /// extra room.
     pub(crate) in_hand: u8,
     /// Where it is in the queues of hosts, and how many of its pages are out.
     pub(crate) scheduling: SchedulingState,
@@ -83,8 +84,8 @@ impl Host {
         politeness_table.delay(self.policy, crawl_delay).max(self.learned_delay())
     }
 
-    /// The longest rest that follows from its status. Its rest may have been longer: a host that answers its robots.txt with a Retry-After
-    /// has asked for a rest, and need not count as failing.
+    /// The longest rest that follows from its status. The host may have been told to rest for longer: a Retry-After of its robots.txt makes
+    /// it rest, and need not count as a failure.
     fn longest_rest(&self, politeness_table: &PolitenessTable) -> Duration {
         let learned = politeness_table.adaptive_share.map_or(Duration::ZERO, |_| politeness_table.max_adaptive_delay);
         let asked = match self.status.failure_state.as_deref() {

@@ -139,7 +139,7 @@ impl ListedHost {
     }
 }
 
-/// A host's state, and why it is not being asked now.
+/// A host's state and why it is not being asked now, in words.
 fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static str) {
     if let Some(SpentBudget { is_of_group, .. }) = spent.filter(|_| host.scheduling.out == 0) {
         let [of_group, own] = [

@@ -1,7 +1,7 @@
 //! What a frontier knows of each host, and where the host is in its queues.
 //!
-//! A [`Host`] has facts, which only records change, and a [`SchedulingState`], its seat in the queues of hosts, which follows from the facts. The
-//! table ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a draft of the host's next
+//! A [`Host`] has facts, which only records change, and a [`SchedulingState`], its seat in the queues of hosts, which follows from the
+//! facts. The table ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a draft of the host's next
 //! [`HostStatus`]; it takes effect once the journal has it.
 //!
 //! # How a host fails

@@ -17,9 +17,9 @@ pub struct Politeness {
     pub agent: String,
     /// Honor robots.txt.
     pub robots: bool,
-    /// What the pages are fetched for. Pages that their robots.txt denies for it are [refused](crate::gate::Refusal::Preference) when their
-    /// turn comes, by the host's `Content-Usage` and `Content-Signal` lines; a page of which nothing is said is fetched. `None` refuses none.
-    /// It has no effect where robots.txt is not honored.
+    /// What the pages are fetched for. When a page's turn comes and the `Content-Usage` or `Content-Signal` lines of its robots.txt deny
+    /// this purpose, the page is [refused](crate::gate::Refusal::Preference). A page about which the lines say nothing is fetched. With
+    /// `None` no page is refused, nor if robots.txt is not honored.
     pub purpose: Option<Purpose>,
     /// Rest between a response of a host and the next request to it; with several connections, between the starts of two requests.
     pub host_delay: Duration,
@@ -32,20 +32,19 @@ pub struct Politeness {
     /// the default, a host that is down or hangs holds one request, however many connections it may have. It matters where no robots.txt is
     /// asked for first, since the answer to that is an answer.
     pub first_contacts_per_host: u8,
-    /// Rest between two requests to one IP address, over all its hosts: a server of ten thousand names is one server. It is kept if the
-    /// fetcher [reports](crate::frontier::Frontier::resolved) the addresses. With 0, no host counts by address.
+    /// Rest between two requests to one IP address, over all its hosts: a server of ten thousand names is one server. It is kept only if
+    /// the fetcher [reports](crate::frontier::Frontier::resolved) the addresses. With 0, hosts do not count by address.
     ///
-    /// `None` takes 100 ms, for most hosts: not for hosts on this machine's loopback addresses, nor for hosts that may be asked more
-    /// quickly than this, by `host_delay` and `connections_per_host`, a rule of their own or their group. So a crawl of one's own hosts
-    /// goes as fast as it is set to, and a crawl of the web asks an address at most ten times a second. A value set here holds for all
-    /// hosts.
+    /// `None` takes 100 ms, but not for hosts on this machine's loopback addresses, nor for hosts that a user lets be asked more quickly
+    /// than that, by `host_delay` and `connections_per_host`, by a rule or by a group. So a crawl of one's own hosts goes as fast as it is
+    /// set to, and a crawl of the web asks an address at most ten times a second. A value set here holds for all hosts.
     pub address_delay: Option<Duration>,
     /// Requests to one IP address that may be out at the same time, from 1 to 64. With 1, the rest runs from a response to the next
     /// request; with more, from the start of one request to the start of the next, and a host that hangs does not delay the others.
     pub connections_per_address: u8,
-    /// Pages of one host, over all runs of a job. A page counts once it is done, with an answer or its last failure, and a page that is
-    /// visited again counts again. Not counted are robots.txt, sitemaps, tries that are followed by another, and pages given up without a
-    /// request. No more pages are lent out than are left. Once it is spent, URLs still queued are [set
+    /// Pages of one host, over all runs of a job. A page counts once it is done, with an answer or its last failure; a page that is visited
+    /// again counts again. Robots.txt, sitemaps, tries that are followed by another, and pages given up without a request do not count. At
+    /// most as many pages are out as are left. Once the budget is spent, URLs still queued are [set
     /// aside](crate::gate::Refusal::HostPages), and queued again once a frontier is opened that allows more. `None` is no bound.
     pub host_pages: Option<u64>,
     /// Bytes of bodies of one host, as they came over the wire, over all runs of a job: of pages and sitemaps, every try, as far as
@@ -130,8 +129,9 @@ impl Politeness {
 /// How some hosts are treated differently from [`Politeness`], by name.
 ///
 /// A name is a host's, `x.example`, or begins with a star: `*.x.example` is `x.example` and all hosts below it. Scheme and port do not
-/// count. A [queue](crate::frontier::Href::queue) is named `@name`, and `@*` is all queues; of rules for hosts none fits it. If several names fit a host, each setting is taken from the first of these that has it: the rule of the host's own name; the
-/// rules of names with a star, longest first; the host's group; the options for all hosts.
+/// count. A [queue](crate::frontier::Href::queue) is named `@name`, and `@*` is all queues; rules for hosts do not apply to queues. If
+/// several names fit a host, each setting is taken from the first of these that has it: the rule of the host's own name; the rules of names
+/// with a star, longest first; the host's group; the options for all hosts.
 ///
 /// ```
 /// use std::time::Duration;
@@ -201,7 +201,7 @@ impl QueueOrder {
     }
 }
 
-/// Hosts that share a clock: after one of them was asked, all of them rest. Each also has its own rest and its own connections.
+/// Hosts that share a clock: after one of them is asked, all of them rest. Each also has its own rest and its own connections.
 ///
 /// A host is in one group: the one that names it by its own name, or else by the longest name with a star.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

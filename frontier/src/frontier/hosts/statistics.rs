@@ -102,7 +102,7 @@ pub struct QueueStatistics {
 }
 
 impl QueueStatistics {
-    /// Of a host whose rest is over at `rested`.
+    /// The statistics of a host whose rest is over at `rested`.
     pub(crate) fn of(host: &Host, rested: Timestamp, politeness_table: &PolitenessTable, now: Timestamp) -> Self {
         let is_asleep = host.scheduling.state == HostState::Asleep;
         Self {
@@ -175,8 +175,8 @@ pub(crate) struct Evicted {
     /// The hosts with the most URLs set aside because a budget is spent, most first: at most a hundred, exact as in `top`.
     left_out: Vec<HostStatistics>,
     spread: HostSpread,
-    /// When this process began, if the one before it did not end cleanly. When that asked each host last is not known, so each host first
-    /// rests from this time on.
+    /// When this process began, if the one before it did not end cleanly. It is not known when that process last asked each host, so each
+    /// host first rests from this time on.
     pub(crate) since: Option<Timestamp>,
     /// Whether the clock was ahead before this process began.
     pub(crate) was_ahead: bool,

@@ -78,10 +78,10 @@ impl<'a> Href<'a> {
     /// The queue that it waits in, by a name: the unit of politeness, in place of its URL's scheme, host and port. A queue is an API's
     /// account, Scrapy's slot, `URLFrontier`'s key. Pages of one host may be in several queues, and pages of several hosts in one.
     ///
-    /// The rest, the failures, the connections and the budgets are the queue's then, and the host's clocks neither run nor are asked. Scope
-    /// and traps go by the URL all the same, and so does robots.txt: that of the URL's origin is asked for by the queue's clock, and the
-    /// longer of its Crawl-delay and the queue's rest follows each page. A queue has rules like a host, [by the name
-    /// `@name`](super::super::HostRules); `robots: Some(false)` there asks for no robots.txt. No IP address has a clock for it either.
+    /// Rest, failures, connections and budgets are then the queue's; the host's own clock is neither asked nor set. Scope and traps still
+    /// go by the URL. So does robots.txt: the file of the URL's origin is fetched by the queue's clock, and after each page the queue rests
+    /// for the longer of its own rest and that file's Crawl-delay. A queue has rules like a host, [under the name
+    /// `@name`](super::super::HostRules); with `robots: Some(false)` it asks for no robots.txt. No IP address has a clock for it.
     ///
     /// Links on its page do not inherit it; a redirect does. It is journaled, and comes back in [the lease](super::Lease::queue).
     ///
@@ -116,8 +116,9 @@ impl<'a> Href<'a> {
         self.queue.and_then(|name| HostKey::of_queue(name).ok())
     }
 
-    /// Queues it whatever the seen set says, which is neither asked nor told: Scrapy's `dont_filter`, Crawlee's `always_enqueue`. All other
-    /// rules apply. A page that is queued twice is fetched twice: each is an entry of its own, with a [position](super::Lease::position).
+    /// Queues it whatever the seen set says. The seen set is neither asked nor told: Scrapy's `dont_filter`, Crawlee's `always_enqueue`.
+    /// All other rules apply. A page that is queued twice is fetched twice: each is an entry of its own, with a
+    /// [position](super::Lease::position).
     ///
     /// ```
     /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
@@ -140,7 +141,7 @@ impl<'a> Href<'a> {
         self
     }
 
-    /// Beside [`unconditional`](Self::unconditional): the seen set is told, though not asked.
+    /// After [`unconditional`](Self::unconditional): the seen set is not asked, but told.
     #[must_use]
     pub const fn and_remembered(mut self) -> Self {
         self.seen_test = SeenTest::Told;

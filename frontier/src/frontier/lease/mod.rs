@@ -173,7 +173,7 @@ impl Texts {
         Self { wire_end: wire.len(), origin_end: text.len(), text }
     }
 
-    /// No URL, and this origin, in the memory of a text that is needed no more.
+    /// No URL and this origin, in memory that an earlier text no longer needs.
     pub(crate) fn of_key(mut text: String, origin: &str) -> Self {
         text.clear();
         text.push_str(origin);
@@ -205,7 +205,7 @@ impl Texts {
 }
 
 impl Lease {
-    /// Its token, by which it may be completed in its place; `None` without a [`lease_timeout`](super::FrontierOptions::lease_timeout).
+    /// The token by which it may be completed without it; `None` without a [`lease_timeout`](super::FrontierOptions::lease_timeout).
     pub fn token(&self) -> Option<LeaseToken> {
         self.token
     }
@@ -242,8 +242,9 @@ impl Lease {
         self.queue.as_ref().map_or_else(|| self.origin(), |queue| queue.key.as_str())
     }
 
-    /// The position of its admission in the journal, which names its page, also where several have one URL or one [identity](Href::identity).
-    /// `None` for a robots.txt, which is not admitted. A page that waits for its next try has another position then.
+    /// The position of its page's admission in the journal. It names the page, even if several pages have one URL or one
+    /// [identity](Href::identity). `None` for a robots.txt, which is not admitted. A page that waits for its next try has another position
+    /// then.
     pub fn position(&self) -> Option<Position> {
         self.position
     }
@@ -348,7 +349,8 @@ impl Lease {
         }
     }
 
-    /// What the entry of its page says, which has this place and priority in the queue of a host and was tried this often since it came there.
+    /// Fills in what its page's entry says. The page has this place and priority in its host's queue, and this many tries since it came
+    /// there.
     #[inline]
     pub(crate) fn fill(&mut self, (queued, score): (Queued, i64), entry: &Entry<'_>, origin: &str, tries: u8) {
         let Entry { wire, depth, via, redirects, attempts: earlier, metadata, .. } = *entry;
@@ -361,14 +363,14 @@ impl Lease {
         (self.identity, self.seen_test) = (entry.identity.map(Identity::to_buf), entry.seen_test);
     }
 
-    /// Whether its entry is that of a page with nothing but a URL, whose tries all were made in its host's queue: then the entry is not needed
-    /// to complete it.
+    /// Whether its page's entry has nothing but a URL, and all tries of the page were made in its host's queue. Such a lease is completed
+    /// without reading the entry.
     pub(crate) fn is_plain(&self) -> bool {
         let is_page = self.kind == LeaseKind::Page && self.trouble.is_none();
         is_page && self.earlier == 0 && self.metadata.is_empty() && self.queue.is_none()
     }
 
-    /// It is [plain](Self::is_plain), its page has this place, and was tried this often.
+    /// Makes it [plain](Self::is_plain), with this place of its page and this many tries.
     pub(crate) fn be_plain(&mut self, position: Position, priority: u8, tries: u8) {
         (self.kind, self.position, self.priority) = (LeaseKind::Page, Some(position), priority);
         self.attempt = tries.saturating_add(1);
@@ -398,7 +400,7 @@ impl Lease {
         Entry { depth, priority, score, via, redirects, replaces, ..blank }
     }
 
-    /// The rest of its host between requests.
+    /// The rest of its host between two requests.
     pub fn delay(&self) -> Duration {
         self.delay
     }

@@ -9,7 +9,7 @@
 //! | other 3xx, 4xx but 408, 425, 429 | done | there is none: everything is allowed |
 //! | 408, 425, 429, 5xx | another try | another try; known rules stay in force |
 //!
-//! To find the outcome takes only the gate. So many tasks can do that in parallel, and lock the frontier only to hand the result in.
+//! Finding the outcome takes only the gate. So many tasks can do that in parallel, and lock the frontier only to hand in the result.
 
 use std::time::Duration;
 

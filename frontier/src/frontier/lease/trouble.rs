@@ -13,8 +13,8 @@
 //! A [`Failure`] is a kind, by which the frontier decides; a [`Trouble`] adds words for people. The kinds have numbers on disk and names in
 //! records. Neither ever changes: users' scripts look for the names.
 //!
-//! A [`Setback`] is a failed try: the outcome says what happened, and what follows for the host is in the
-//! [`HostStatus`](crate::frontier::hosts::HostStatus) that is made from the setback. A response that is not a setback makes a host well.
+//! A [`Setback`] is a failed try. The outcome says what happened; the [`HostStatus`](crate::frontier::hosts::HostStatus) that is made from
+//! the setback says what follows for the host. A response that is not a setback makes a host well.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Requests that did not come from here.
+//! [`Frontier::host_was_asked`]: requests that other software sent to a host.
 //!
 //! A host rests after each request, also after those of other software, and so do its group, server and address. Such a request is no
 //! lease: nothing of it comes back, and it counts neither for connections nor for the rate of the whole crawl.
@@ -17,8 +17,9 @@ impl<J: Journal> Frontier<J> {
     /// rests as after a request of this frontier, and so do its group, its server and its IP address. `at` is in the past or now; a time
     /// before the host's last request changes nothing.
     ///
-    /// Any URL of the host names it; with a [queue](Href::queue), the request counts for that and not for the host. It need not be known yet: then it rests before its first lease. The rest is journaled. A request
-    /// that is out, of the host or of its group, goes on, and the rate of the whole crawl ([`request_rate`](super::FrontierOptions)) stays.
+    /// Any URL of the host names it; with a [queue](Href::queue), the request counts for the queue and not for the host. The host need not
+    /// be known yet: it then rests before its first lease. The rest is journaled. Requests of the host or its group that are out go on, and
+    /// the rate of the whole crawl ([`request_rate`](super::FrontierOptions)) stays as it is.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Many at once: requests come in, and leases go out.
+//! Many at once: requests come in with [`Frontier::admit_batch`], and leases go out with [`Frontier::next_batch`].
 
 use super::{Frontier, FrontierError};
 use crate::frontier::durable::Journal;
@@ -7,8 +7,8 @@ use crate::gate::{Admission, Found, Refusal};
 
 impl<J: Journal> Frontier<J> {
     /// Shows requests from different places to the gate, and queues the admitted ones. Returns an answer to each request, in their order:
-    /// `None` if it is queued, or the reason of its refusal. Of two with one identity, the second is refused as seen; a seed goes first,
-    /// and widens the scope for the others.
+    /// `None` if it is queued, or the reason of its refusal. Of two requests with one identity, the second is refused as seen; but a seed
+    /// goes first, and widens the scope for the others.
     ///
     /// Each lock of the seen set is taken once, and a job's journal gets the batch as one group of records, with the next write. After a
     /// crash the batch is there as a whole or not at all. A batch that takes more than 1 MiB in the journal, about 10,000 URLs, is several

@@ -56,7 +56,7 @@ impl<J: Journal> Frontier<J> {
     ///   its Retry-After says, and the page loses one of its [`attempts`](crate::frontier::Politeness::attempts).
     /// - Of the *page*: another 5xx, a response that breaks off. The page waits for its next try, and the host goes on. Four different
     ///   pages that break in a row count as one failure of the host. Its robots.txt is asked for next, and if that is answered well, the
-    ///   host is well: only a part of it is broken, and the pages that follow are not given up for that.
+    ///   host is well: only a part of it is broken, and the pages that follow are not given up.
     /// - Of the *fetcher*, [`Lost`](Failure::Lost): the page loses one try.
     ///
     /// A robots.txt is tried again in the same way. Known rules stay in force while it cannot be had, up to 30 days (RFC 9309 section
@@ -195,7 +195,7 @@ impl<J: Journal> Frontier<J> {
         self.settle(lease, position, update, after, receipts)
     }
 
-    /// What becomes of a page that loses a try; `done` if it was the last. `update` is the status of its host by then.
+    /// What becomes of a page after a failed try; `done` if it was the last. `update` is the host's status after it.
     pub(super) fn after<'a>(
         &self,
         lease: &Lease,
@@ -217,8 +217,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Whether a page keeps its tries since its host only asked for fewer requests. `counts` says whether that was a new failure of the host,
-    /// whose status is this by then.
+    /// Whether a page keeps its tries because its host only asked for fewer requests. `counts` says whether that was a new failure of the
+    /// host, and `update` is the host's status after it.
     pub(super) fn keeps_tries(&self, setback: &Setback, counts: bool, update: &HostStatus) -> bool {
         setback.blame == Blame::Rate && (!counts || update.is_retired() || !self.doubts_page(update.failures))
     }

@@ -40,8 +40,8 @@ impl<J: Journal> Frontier<J> {
     /// At most [`pages_in_hand`](super::FrontierOptions::pages_in_hand) pages are in hand before [`next`](Self::next) lends nothing more,
     /// and at most 128 of one host before that host waits for one of them. This call itself is never refused for that: the host is done.
     ///
-    /// For a robots.txt this is [`Lease::answered`], since no page goes out before its rules are known; and it does nothing for a page that is
-    /// to be given up, or that is in hand already.
+    /// For a robots.txt this is [`Lease::answered`], since no page goes out before its rules are known. For a page that is to be given up
+    /// or is in hand already it does nothing.
     ///
     /// ```
     /// use std::time::Duration;
@@ -94,8 +94,8 @@ impl<J: Journal> Frontier<J> {
         Ok(journaled?)
     }
 
-    /// As [`answered`](Self::answered), by a token. It is journaled, so the page is in hand after a restart too. Twice is as once. Nothing for a
-    /// robots.txt, whose lease has one end.
+    /// As [`answered`](Self::answered), by a token. It is journaled, so the page is in hand after a restart too. A second call changes
+    /// nothing, nor does a call for a robots.txt, whose lease has one end.
     ///
     /// # Errors
     /// As [`redeem`](Self::redeem), also if it was completed.
@@ -176,8 +176,8 @@ impl<J: Journal> Frontier<J> {
         Ok(completion.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).status.due)))
     }
 
-    /// What becomes of the page; `None` if it goes back to the head of its queue as it was. The status of its host changes in one thing: the
-    /// rest that nothing was journaled of.
+    /// What becomes of the page; `None` if it goes back to the head of its queue as it was. Of its host's status only the rest may change,
+    /// if nothing was journaled of that before.
     fn complete_in_hand(
         &mut self,
         lease: &Lease,

@@ -9,12 +9,13 @@
 //! | has no known robots.txt, or a stale one, or its pages break one after another | its robots.txt |
 //! | any other | the first URL of its best priority that robots.txt and today's rules allow |
 //!
-//! URLs before that one that robots.txt or a budget refuses are dropped on the way, and URLs that today's rules refuse are set aside: up to
-//! a bound for each call, so that other hosts have their turn. URLs are judged here and not only when they are found, since the rules of
-//! robots.txt are known only when a host's first page goes out, and since rules and budgets change while URLs wait.
+//! On the way to that URL, URLs that robots.txt or a budget refuses are dropped, and URLs that today's rules refuse are set aside. Each
+//! call does this for a bounded number of URLs, so that other hosts have their turn. URLs are judged here and not only when they are found:
+//! the rules of robots.txt are known only when a host's first page goes out, and rules and budgets change while URLs wait.
 //!
-//! A lease takes nothing out of a queue: a page stays there until it comes back. So outstanding leases need no record: after a crash their
-//! pages are still queued.
+//! A lease takes nothing out of a queue: a page stays there until it comes back. So a lease needs no record: after a crash its page is
+//! still queued. Only with a [`lease_timeout`](super::FrontierOptions::lease_timeout) is a lease journaled, so that it is still out after a
+//! restart: see [`tokens`](super::tokens).
 
 use std::hint::black_box;
 use std::io;

@@ -1,4 +1,4 @@
-//! URLs that are found again with a better priority move up, if the [option](super::FrontierOptions::move_up) says so.
+//! URLs that are found again with a better priority move up in their queues, if the [option](super::FrontierOptions::move_up) is on.
 //!
 //! ```text
 //!   gate: seen, with this priority ──▶ Places: waits in this front queue ──▶ better? its entry: the URL, and its host
@@ -6,11 +6,12 @@
 //! ```
 //!
 //! The gate keeps the fingerprints of what it has refused as seen, and the frontier takes them with its next call. A table finds the place
-//! of each by its fingerprint: most wait nowhere or have a priority that is as good, and cost one lookup. The entry of each of the others is
-//! read, to be sure that it is the same URL, and for its host. They then move as by [`reprioritize`](Frontier::reprioritize).
+//! of each by its fingerprint: most no longer wait or have a priority that is as good, and cost one lookup. For each of the others its
+//! entry is read, to be sure that it is the same URL, and to find its host. These URLs then move as by
+//! [`reprioritize`](Frontier::reprioritize).
 //!
-//! The table is no state: it follows from the queues, and is made again at a resume. Whatever changes a queue tells it. If something is
-//! missing in it or too much, a URL does not move up, and nothing else is wrong.
+//! The table is no state: it follows from the queues, and a resume makes it again. Every change of a queue updates it. If the table lacks a
+//! place or has one too many, some URL does not move up, and nothing else is wrong.
 
 use std::io;
 
@@ -25,8 +26,8 @@ use crate::frontier::queues::WaitingPlace;
 use crate::frontier::{Lease, Timestamp};
 use crate::gate::{Position, fingerprint};
 
-/// If at most one in this many URLs that wait has moved, their entries are read for their fingerprints. Otherwise all of the table is
-/// walked.
+/// If at most one in this many waiting URLs has moved, their entries are read for their fingerprints. If more have moved, the whole table
+/// is walked.
 const FEW: usize = 64;
 
 /// The table of places follows the queues.

@@ -42,26 +42,26 @@ pub struct FrontierOptions {
     pub rules: HostRules,
     /// The order of a host's URLs that have one priority, unless [a rule](crate::frontier::HostRule::order) says otherwise.
     pub order: QueueOrder,
-    /// Whether a URL that is found again with a better priority gets that one, if it waits in the queue of its host. Off by default: a URL
-    /// keeps the priority with which it was found first, or which [`reprioritize`](super::Frontier::reprioritize) gave it.
+    /// Whether a URL in its host's queue that is found again with a better priority gets that priority. Off by default: a URL keeps the
+    /// priority with which it was found first, or which [`reprioritize`](super::Frontier::reprioritize) gave it.
     ///
-    /// It moves as with `reprioritize`, and so does not if it is lent out or was tried. A URL that waits for a time keeps its priority. It
-    /// takes some 14 bytes more for each URL that waits, in a queue or for a time, and a look at these for each link that was seen. Links
-    /// that move URLs cost a walk over the queue of the URLs' host, of some 20 ns a URL there, once for each page. When a job is opened
-    /// again, the entry of each URL that waits is read, in about a microsecond. With it, `reprioritize` finds URLs by their fingerprints
-    /// without reading their entries.
+    /// It moves as with `reprioritize`: a URL that is lent out, was tried or waits for a time keeps its priority. The option takes some 14
+    /// bytes more for each waiting URL, and a lookup for each link that was seen. A page whose links move URLs costs a walk over the queue
+    /// of each host concerned, some 20 ns for each URL there. When a job is opened again, the entry of each waiting URL is read, in about a
+    /// microsecond. `reprioritize` then finds URLs by their fingerprints without reading their entries.
     pub move_up: bool,
     /// Requests a second of the whole crawl, over all hosts: more than 0, and may be below 1. Requests for robots.txt and sitemaps count.
     pub request_rate: Option<f64>,
     /// Bytes of responses a second of the whole crawl, at least 1, as the fetcher [reports](crate::frontier::Lease::answered) them. It is
     /// kept on average: one response comes as quickly as its host sends it, and the requests after it wait until the average holds again.
     pub byte_rate: Option<u64>,
-    /// How long a lease lasts: then it is [taken back](super::Frontier::expire), and its URL is lent again after its host's rest. `None`,
-    /// the default: until it is completed. With a timeout each lease has a [token](crate::frontier::Lease::token), and is journaled: it is
-    /// still out after a restart. At least a millisecond; deadlines are rounded up to whole milliseconds.
+    /// How long a lease lasts. After that it is [taken back](super::Frontier::expire), and its URL is lent again after its host's rest.
+    /// With `None`, the default, a lease lasts until it is completed. With a timeout each lease has a
+    /// [token](crate::frontier::Lease::token) and is journaled, so that it is still out after a restart. At least a millisecond; deadlines
+    /// are rounded up to whole milliseconds.
     pub lease_timeout: Option<Duration>,
-    /// When this many pages are [in hand](super::Frontier::answered), nothing more is lent until one of them is completed or taken back: at
-    /// least 1. Requests that are out by then may be answered all the same.
+    /// When this many pages are [in hand](super::Frontier::answered), nothing more is lent until one of them is completed or taken back. At
+    /// least 1. Requests that are already out may still be answered.
     pub pages_in_hand: usize,
     /// Whether a page loses one of its [`attempts`](Politeness::attempts) when its lease is taken back. A page that has none left is
     /// [given up](crate::frontier::Next::GiveUp). Off by default: it is lent again until it is completed.

@@ -1,6 +1,5 @@
-//! What becomes of URLs after they were admitted. They are fetched again at a given time, or forgotten; they are set aside and judged
-//! again, by rules that change and by the budgets of hosts; and they are given up with a host that fails.
-//!
+//! What becomes of URLs after they were admitted. They are fetched again at a given time, or forgotten. Rules that change and the budgets
+//! of hosts set them aside, and a later round judges them again. With a host that fails they are given up.
 //! # Rounds of rules
 //!
 //! Rules change while URLs wait: a later run has other settings, or a host is dropped. Each change begins a *round* of rules. A URL that
@@ -50,9 +49,10 @@ use crate::seen::Removal;
 const RELEASES: u32 = 128;
 
 impl<J: Journal> Frontier<J> {
-    /// Queues a URL that is not to be fetched before a time, whether it was seen or not: the URL is added to the seen set, unless it is
-    /// [unconditional](Href::unconditional), but not tested against it. If the gate refuses it for another reason, says why. It counts as found anew, like a seed: at depth 0, and it widens the
-    /// scope. [`schedule_again`](Self::schedule_again) schedules the page of a lease, which keeps its depth.
+    /// Queues a URL that is not to be fetched before a time, whether it was seen or not. The URL is added to the seen set without a test,
+    /// unless it is [unconditional](Href::unconditional). If the gate refuses it for another reason, says why. It counts as found anew,
+    /// like a seed: at depth 0, and it widens the scope. [`schedule_again`](Self::schedule_again) schedules the page of a lease, which
+    /// keeps its depth.
     ///
     /// It goes to the end of its host's queue within a second of its time, at the next call of [`next`](Self::next); robots.txt and
     /// politeness then apply as to any other. A URL that is scheduled twice is fetched twice.

@@ -1,21 +1,20 @@
-//! Priorities that move: URLs that wait get others, many at once.
+//! [`Frontier::reprioritize`]: waiting URLs get other priorities, many at once.
 //!
 //! ```text
 //!   names ──▶ positions ──▶ one walk over what waits ──▶ front queues ──▶ a record for each host ──▶ its levels, rebuilt once
 //! ```
 //!
-//! A URL in a host's queue has the priority of its level there, and nothing else says where it is. So the queues are walked, and not the
-//! names: each URL that waits is looked up among the names, and a host's moves are made together. A URL that is in no host's queue, since it
-//! waits for a time, is set aside or was given up, keeps its place, and its new priority is [kept](crate::frontier::state::Rescored) until
-//! it is queued.
+//! A URL in a host's queue has the priority of its level there, and nothing else says where it is. So one walk over the queues looks up
+//! each waiting URL among the names, and all moves of a host are made together. A URL that waits for a time, is set aside or was given up
+//! is in no host's queue: it keeps its place, and its new priority is [kept](crate::frontier::state::Rescored) until it is queued.
 //!
-//! - **A URL that is out stays where it is**, and so does one that was tried and goes next: a lent URL must be found near the front of its
-//!   level. They are reported.
-//! - **Moved URLs come as if they were found now**, in the order in which they stood: after all others of their new priority, or before them
-//!   if the last goes first.
+//! - **A URL that is lent out stays where it is**, and so does one that was tried and goes next: a lent URL must be found near the front of
+//!   its level. The answer counts them as `out`.
+//! - **Moved URLs are queued as if they were found now**, in the order in which they stood: after all others of their new priority, or
+//!   before them with the order [last in, first out](QueueOrder::Lifo).
 //! - **The journal has each move**, before it is made. A host's moves are in one record, or in several of a MiB.
-//! - **More than 256 priorities** are shared as those of single URLs are. If URLs leave front queues with this call, these are used again
-//!   for the priorities that had to share.
+//! - **Beyond 256 priorities**, URLs share the front queue of the closest priority, as single URLs do. If this call empties front queues,
+//!   the priorities that had to share get them.
 
 use std::hint::black_box;
 use std::io;
@@ -52,19 +51,19 @@ impl From<Position> for WaitingUrl {
     }
 }
 
-/// As many times as front queues that were left are used again.
+/// At most this many passes. Each gives front queues that the moves of the pass before have emptied to priorities that had to share.
 const PASSES: u32 = 4;
-/// If at most one in this many URLs that wait is named, the entries of the named ones are read to find their hosts. A walk takes some 15 ns a
-/// URL, an entry a microsecond.
+/// If at most one in this many waiting URLs is named, the entries of the named ones are read to find their hosts: an entry takes a
+/// microsecond, a walk 15 ns a URL.
 const FEW: u64 = 64;
 
-/// As many URLs are looked up at once: what one lookup waits for is loaded while others wait too.
+/// This many URLs are looked up at once, so that their waits for memory overlap.
 const AT_ONCE: usize = 1024;
-/// As many hosts are looked at together, if they have no more URLs: otherwise a host with ten URLs waits for memory as often as one with a
-/// thousand.
+/// At most this many hosts are looked at together, as long as they have no more than [`AT_ONCE`] URLs in all: otherwise a host with ten
+/// URLs would wait for memory as often as one with a thousand.
 const HOSTS_AT_ONCE: usize = 64;
 
-/// How far the moves of a host are listed.
+/// How many of a host's moves are listed so far.
 struct Listed {
     is_lifo: bool,
     /// The lists before the last.
@@ -80,20 +79,20 @@ fn places<'a>(back: &'a Back, level: &'a Level) -> impl Iterator<Item = (Positio
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Gives URLs that wait other priorities: the least goes first. They may be in the queues of their hosts, wait for a time, be set aside
-    /// or given up. A [fingerprint](crate::gate::Found::fingerprint) names all that have it, a position one. Of a URL that is named twice,
-    /// the last counts, and a position counts more than a fingerprint.
+    /// Gives waiting URLs other priorities: the least goes first. The URLs may be in the queues of their hosts, wait for a time, be set
+    /// aside or given up. A [fingerprint](crate::gate::Found::fingerprint) names all URLs that have it, a position names one. If a URL is
+    /// named twice, the last name counts, and a position counts more than a fingerprint.
     ///
-    /// A moved URL goes after all others of its new priority, or before them where the [last goes first](QueueOrder::Lifo); those that move
-    /// together keep their order. Each move is journaled. If more than 256 priorities are in use, URLs go to the closest
+    /// A moved URL goes after all others of its new priority, or before them with the order [last in, first out](QueueOrder::Lifo); URLs
+    /// that move together keep their order. Each move is journaled. If more than 256 priorities are in use, URLs go to the closest
     /// ([`shared_priorities`](super::FrontierStatistics::shared_priorities)).
     ///
     /// # Costs
     ///
-    /// By position: a walk over all URLs that wait, some 15 ns each, and less than half a microsecond for each that moves. If at most one in
-    /// 64 is named, only over those of the hosts concerned. By fingerprint, the entry of each URL that waits is read as well, about a
-    /// microsecond each; not so if [URLs move up](super::FrontierOptions::move_up), since a table has their fingerprints then. While it runs
-    /// it takes about 40 bytes a name. If memory or the time of one call matters, call it with some at a time.
+    /// By position: a walk over all waiting URLs, some 15 ns each, and less than half a microsecond for each that moves; if at most one in
+    /// 64 is named, a walk only over the URLs of the hosts concerned. By fingerprint the entry of each waiting URL is read as well, in
+    /// about a microsecond, unless [URLs move up](super::FrontierOptions::move_up): a table then has their fingerprints. The call takes
+    /// about 40 bytes of memory a name while it runs. To bound its memory or its time, split the names over several calls.
     ///
     /// ```
     /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
@@ -147,9 +146,9 @@ impl<J: Journal> Frontier<J> {
         Ok(done)
     }
 
-    /// The positions of the requests at this URL that wait, in the order in which they were queued. An [identity](Href::identity) of
-    /// `href` selects the requests with that identity, a [queue](Href::queue) the requests in that queue. Call it with only a URL at hand, to
-    /// name one of several requests.
+    /// The positions of the waiting requests at this URL, in the order in which they were queued. An [identity](Href::identity) of `href`
+    /// selects the requests with that identity, a [queue](Href::queue) the requests in that queue. Use it to name one of several requests
+    /// when you have only a URL.
     ///
     /// Reads the entry of each URL that waits in its queue, and of each that waits for a time, is set aside or was given up: about a
     /// microsecond each. No text is kept in memory for it.
@@ -187,8 +186,8 @@ impl<J: Journal> Frontier<J> {
 
     /// The [metadata](Href::metadata) of all requests with this fingerprint that wait or are lent out, in the order in which they were queued.
     ///
-    /// Reads the entry of each URL that waits, at any host: about a microsecond each. It is for a caller that has what a request is known by,
-    /// and wants to see the request.
+    /// Reads the entry of each waiting URL, at any host: about a microsecond each. It is for callers that know a request's fingerprint and
+    /// want to see the request.
     ///
     /// ```
     /// use crawler_frontier::address::Identity;
@@ -271,7 +270,7 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Under way.
+/// The steps of a call.
 impl<J: Journal> Frontier<J> {
     /// Gives the URLs at these positions other priorities.
     fn move_all(&mut self, named: &ScoreTable, now: Timestamp) -> Result<Reprioritized, FrontierError> {
@@ -300,8 +299,8 @@ impl<J: Journal> Frontier<J> {
         Ok(done)
     }
 
-    /// The hosts of the URLs at these positions, by their numbers. `None` stands for all hosts: so many URLs are named that a walk over all
-    /// URLs takes no longer.
+    /// The hosts of the URLs at these positions, by their numbers. `None` stands for all hosts, if so many URLs are named that a walk over
+    /// all of them takes no longer.
     fn hosts_of(&mut self, named: &ScoreTable) -> io::Result<Option<Vec<HostId>>> {
         if (named.len() as u64).saturating_mul(FEW) >= self.state.count().queued {
             return Ok(None);
@@ -401,8 +400,8 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Lists the moves of a host for its records; says how many lists there are. URLs that stay with the closest priority are left out. Its
-    /// URLs are those of `next` in this range, if they were looked up.
+    /// Lists the moves of a host for its records; says how many lists there are. URLs that stay with the closest priority are left out. If
+    /// the host's URLs were looked up, they are this range of `next`.
     fn list_moves(&self, id: HostId, walk: &mut Walk<'_>, known: Option<Range<usize>>) -> usize {
         let host = self.state.host(id);
         let is_lifo = self.politeness.policy(host.policy).order.unwrap_or(self.order) == QueueOrder::Lifo;
@@ -478,7 +477,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// The last goes first at this host: says in the lists after how many URLs those go that come to each priority.
+    /// For a host whose order is last in, first out: writes into the lists after how many URLs of each priority the new ones go.
     fn give_places(&self, id: HostId, walk: &mut Walk<'_>, lists: usize) {
         walk.to.sort_unstable();
         walk.to.dedup();
@@ -493,7 +492,7 @@ impl<J: Journal> Frontier<J> {
         walk.lists[..lists].iter_mut().for_each(|list| list.places(&places));
     }
 
-    /// Gives the URLs at these positions that are in no host's queue their priorities; says how many got others, and how many had theirs.
+    /// Gives new priorities to those of these URLs that are in no host's queue; says how many changed, and how many had theirs already.
     fn rescore(&mut self, named: &ScoreTable) -> io::Result<(u64, u64)> {
         let scores = self.state.schedule().iter().filter_map(|at| Some((at, named.get(at.to_u64())?)));
         let scores: Vec<(Position, i64)> = scores.collect();

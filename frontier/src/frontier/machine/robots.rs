@@ -114,7 +114,7 @@ impl<J: Journal> Frontier<J> {
             answer => self.asked_for_others(lease, update, &answer, now),
         }?;
         let due = self.state.host(lease.host).status.due;
-        // Half the time, so that hosts redirected there later do not take a copy that is about to go stale.
+        // Half of that time, so that hosts redirected there later do not take a copy that is about to go stale.
         let fresh_until = if is_failure { due } else { now + self.politeness.robots_ttl / 2 };
         self.answer_others(lease.host, lease.url(), others, fresh_until, now);
         Ok(completion)
@@ -397,7 +397,7 @@ impl<J: Journal> Frontier<J> {
         self.learn(turn, update, answer, (stale_at, false), now).map(drop)
     }
 
-    /// The lease of a host whose turn has come and from which others wait for a robots.txt; `None` if it is retired.
+    /// The lease of a host whose turn has come, for the robots.txt that others wait for; `None` if the host is retired.
     pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<Option<Lease>> {
         let host = self.state.host(id);
         let Some((url, waits)) = self.queues.first_awaited_robots(id) else { return Ok(None) };
@@ -433,8 +433,8 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Whether this URL is asked for in the host's own turn: it is at the host's own origin; or it is at https and the host at http, and both
-/// use the default port and share a clock.
+/// Whether this URL is asked for in the host's own turn: it is at the host's own origin, or the host is at http and the URL at https, with
+/// default ports that share a clock.
 fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
     let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));

@@ -1,4 +1,4 @@
-//! Whose robots.txt is asked for, and by whose clock; and which of them named queues have just asked for.
+//! Whose robots.txt is asked for and by whose clock ([`RobotsTurn`]), and which files named queues have just asked for ([`QueueRobots`]).
 
 use ahash::AHashMap;
 
@@ -21,8 +21,8 @@ impl RobotsTurn {
     }
 }
 
-/// Named queues that have asked for a robots.txt and lent no page since, each with the origin. Such a file is good for one page of the queue,
-/// however old it is by then; otherwise a queue that rests for longer than `robots_ttl` would ask for nothing else.
+/// Named queues that have asked for a robots.txt and lent no page since, each with the file's origin. Such a file is good for one page of
+/// the queue, however old it is by then. Otherwise a queue that rests for longer than `robots_ttl` would only ever ask for robots.txt.
 #[derive(Debug, Default)]
 pub(super) struct QueueRobots(AHashMap<HostId, HostKey>);
 

@@ -1,4 +1,5 @@
-//! New priorities by name, a walk over everything that waits, and which front queues the priorities go to.
+//! For [`reprioritize`](super::Frontier::reprioritize): new priorities by name ([`ScoreTable`]), a walk over everything that waits
+//! ([`Walk`]), and which front queues the priorities go to.
 //!
 //! Names are numbers: positions or fingerprints. They are sorted once, and the place of a name among them is guessed from its size: both
 //! kinds are spread evenly enough that a lookup touches two cache lines. So a walk over ten million URLs is not slowed by ten million
@@ -25,7 +26,7 @@ pub(super) struct ScoreTable {
     shift: u32,
 }
 
-/// Orders priorities by their names. Of a name that is there twice, the last counts.
+/// Orders priorities by their names. If a name is there twice, the last one counts.
 pub(super) fn sorted(mut named: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
     if !named.is_sorted_by_key(|(name, _)| *name) {
         named = in_order(named);
@@ -38,8 +39,8 @@ pub(super) fn sorted(mut named: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
     named
 }
 
-/// Sorts by name; what has one name keeps its order. Many names are first put into parts, by size: sorting a part stays in the cache, and
-/// takes half the time.
+/// Sorts by name; entries with one name keep their order. Many names are first distributed to parts by size: sorting one part stays in the
+/// cache, which halves the time.
 fn in_order(mut named: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
     const PARTS: usize = 1 << 11;
     const MANY: usize = 1 << 15;
@@ -72,7 +73,7 @@ fn in_order(mut named: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
 }
 
 impl ScoreTable {
-    /// The table of these names. Of a name that is there twice, the last counts.
+    /// The table of these names. If a name is there twice, the last one counts.
     ///
     /// # Panics
     /// With 2³² names or more.
@@ -106,7 +107,7 @@ impl ScoreTable {
         self.named[from..to].binary_search_by_key(&name, |(name, _)| *name).ok().map(|at| from + at)
     }
 
-    /// Reads what [`find`](Self::find) will look at, so that the waits for memory are one. Only a hint.
+    /// Reads what [`find`](Self::find) will look at, so that the waits for memory overlap. Only a hint.
     #[inline]
     pub(super) fn prefetch(&self, names: impl Iterator<Item = u64> + Clone) {
         let Some((least, _)) = self.named.first() else { return };
@@ -170,7 +171,7 @@ pub(super) struct Walk<'a> {
     pub(super) scores: Vec<Option<i64>>,
     /// Priorities that were looked up, each with the closest front queue.
     closest: Box<[Option<(i64, u8)>; 256]>,
-    /// Where URLs left that were near the front of their levels, and where URLs went; only if the last goes first.
+    /// Where URLs near the front of their levels left, and where URLs went; only for hosts whose order is last in, first out.
     pub(super) left: Vec<(u8, usize)>,
     pub(super) to: Vec<u8>,
     /// The text of a host's key.
@@ -229,8 +230,8 @@ impl<'a> Walk<'a> {
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Lets front queues without URLs stand for these priorities, which URLs are to get, as far as there are enough. If there are not, those
-    /// are chosen that split the URLs evenly, so that each of the others has a close one.
+    /// Lets front queues without URLs stand for these priorities, which URLs are to get. If there are too few, it chooses priorities that
+    /// split the URLs evenly, so that each of the others has a close one.
     pub(super) fn take_fronts(&mut self, mut scores: Vec<i64>) -> io::Result<()> {
         scores.sort_unstable();
         let back = self.state.back();
@@ -263,7 +264,7 @@ fn is_unused(back: &Back, front: u8) -> bool {
     back.is_unused(front)
 }
 
-/// At most `most` of these priorities, which are ascending: all of them, or those between which about equally many URLs are.
+/// At most `most` of these ascending priorities: all of them, or a choice with about equally many URLs between two.
 fn spread(wanted: Vec<(i64, usize)>, most: usize) -> Vec<i64> {
     if wanted.len() <= most {
         return wanted.into_iter().map(|(priority, _)| priority).collect();

@@ -1,4 +1,4 @@
-//! The frontier in numbers, questions to it, a list of dropped URLs, and what a checkpoint saves of it.
+//! The frontier in numbers, explanations of URLs, the list of dropped URLs, and what a checkpoint saves of the frontier.
 //!
 //! All sums are updated with each change, so a progress line may ask for them each second, however large the crawl. Lists of hosts take a
 //! walk over the hosts in memory, for reports and dashboards. A URL that is lent out counts as leased and not as queued, though it stays in
@@ -62,8 +62,8 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// What each queue in memory waits for, a host's or a [named](Href::queue) one: when it is due, how many of its URLs wait, and how it fails. Hosts with nothing queued may
-    /// have been evicted. O(hosts): a million take about 80 ms, so it may be asked each second.
+    /// What each queue in memory waits for, a host's or a [named](Href::queue) one: when it is due, how many of its URLs wait, and how it
+    /// fails. Hosts with nothing queued may have been evicted. O(hosts): a million take about 80 ms, so it may be asked each second.
     ///
     /// ```
     /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
@@ -82,8 +82,8 @@ impl<J: Journal> Frontier<J> {
         hosts.map(move |(id, host)| (&host.key, self.queue_statistics_of(id, host, now)))
     }
 
-    /// What the queue of one host waits for, or one [by name](HostKey::of_queue); `None` if nothing is known of it. O(1): a lookup, about a microsecond, or if the host was
-    /// evicted, the reading of its image.
+    /// What the queue of one host, or a [named](HostKey::of_queue) queue, waits for; `None` if nothing is known of it. O(1): a lookup,
+    /// about a microsecond, or if the host was evicted, the reading of its image.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage), if its image has to be read.

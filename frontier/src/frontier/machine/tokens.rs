@@ -10,10 +10,11 @@
 //!     └────────────────┘   └──▶ back; the answer is remembered
 //! ```
 //!
-//! - **A token is a number that no other lease has.** What comes for a lease that was taken back is refused ([`LeaseOver`](FrontierError::LeaseOver)) and
-//!   changes nothing: its URL may be out again, under another token. This is *fencing*.
-//! - **Twice is as once.** A client whose connection broke may send a completion again: it gets the answer that the first one got, until
-//!   16,384 further leases have gone out. After that, and for a robots.txt, it is refused, and nothing is counted twice either.
+//! - **A token is a number that no other lease has.** A call with the token of a lease that was taken back is refused
+//!   ([`LeaseOver`](FrontierError::LeaseOver)) and changes nothing: the URL may be out again, under another token. This is *fencing*.
+//! - **A repeated call gets the first answer.** A client whose connection broke may send a completion again: it gets the answer that the
+//!   first one got, until 16,384 further leases have gone out. After that it is refused, as a repeated completion of a robots.txt always
+//!   is, and nothing is counted twice.
 //! - **A page in hand keeps its token** and its deadline: see [`answered_token`](Frontier::answered_token).
 //! - **The deadline is when a lease may be taken back.** A completion that comes later is still in time if neither
 //!   [`expire`](Frontier::expire) nor [`next`](Frontier::next) was called meanwhile.
@@ -27,8 +28,8 @@
 //!
 //! # Costs
 //!
-//! A lease takes 44 to 47 bytes while it is out, and 24 bytes of the journal. `expire` takes a microsecond for each lease that is overdue, and one
-//! load if none is. Without `lease_timeout` none of this is there.
+//! A lease takes 44 to 47 bytes while it is out, and 24 bytes of the journal. `expire` takes a microsecond for each overdue lease, and
+//! reads one word if none is. Without `lease_timeout` there are no such costs.
 
 use std::io;
 use std::time::Duration;
@@ -126,7 +127,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Gives a lease more time: its deadline is now a [`lease_timeout`](super::FrontierOptions::lease_timeout) after `now`, if that is
-    /// later. Returns the deadline. For workers that show from time to time that they live.
+    /// later. Returns the deadline. For workers that report from time to time that they still work.
     ///
     /// # Errors
     /// As [`redeem`](Self::redeem).
@@ -143,7 +144,7 @@ impl<J: Journal> Frontier<J> {
         Ok(deadline)
     }
 
-    /// Gives a lease back that was not asked for: as [`Outcome::Released`]. Doing so twice is as once.
+    /// Gives a lease back whose URL was not requested, as [`Outcome::Released`] does. A second call changes nothing.
     ///
     /// # Errors
     /// As [`redeem`](Self::redeem), also if it was completed.
@@ -155,8 +156,8 @@ impl<J: Journal> Frontier<J> {
         self.complete(lease, Outcome::Released, now).map(drop)
     }
 
-    /// Takes back the leases whose deadlines have passed, and says how many they were. Their URLs are lent again after their hosts' rests.
-    /// O(their number). [`next`](Self::next) calls it.
+    /// Takes back the leases whose deadlines have passed, and says how many. Their URLs are lent again after their hosts' rests. O(their
+    /// number). [`next`](Self::next) calls it.
     ///
     /// # Errors
     /// [`Storage`](FrontierError::Storage), if the journal fails.
@@ -180,14 +181,14 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// Why a token is refused that is not out.
+    /// Why the token of a lease that is not out is refused.
     fn refused(&self, token: LeaseToken) -> FrontierError {
         let is_known = token.number() <= self.state.leases().last_number();
         if is_known { FrontierError::LeaseOver(token) } else { FrontierError::ForeignLease }
     }
 }
 
-/// Under way.
+/// Leases with tokens go out, and come back.
 impl<J: Journal> Frontier<J> {
     /// Gives a lease that goes out its token, and journals it.
     pub(super) fn begin_token(&mut self, lease: &mut Lease, timeout: Duration) -> io::Result<()> {
@@ -206,7 +207,7 @@ impl<J: Journal> Frontier<J> {
         Ok(())
     }
 
-    /// Keeps what the journal does not know of a lease, and its return will need.
+    /// Keeps in the table what the lease's return will need and the journal does not have.
     pub(super) fn keep_in_table(&mut self, lease: &Lease) {
         let Some(out) = lease.token.and_then(|token| self.state.leases_mut().get_mut(token)) else { return };
         out.page = out.page.with(lease);
@@ -217,8 +218,8 @@ impl<J: Journal> Frontier<J> {
         out.set_failure_epoch(lease.failure_epoch);
     }
 
-    /// The lease of a token, to complete it with this outcome. If it is [plain](Lease::is_plain), its entry is not read, and it has no URL:
-    /// [`whole`](Self::whole) has.
+    /// The lease of a token, to complete it with this outcome. For a [plain](Lease::is_plain) lease the entry is not read, so the lease has
+    /// no URL: [`whole`](Self::whole) reads it.
     fn redeem_for(&mut self, token: LeaseToken, outcome: &Outcome) -> Result<Lease, FrontierError> {
         let Some(out) = self.state.leases().get(token).copied() else { return Err(self.refused(token)) };
         let needs_url = self.move_ups.is_some() || matches!(outcome, Outcome::Moved { .. });
@@ -234,7 +235,7 @@ impl<J: Journal> Frontier<J> {
         Ok(lease)
     }
 
-    /// A lease that was redeemed without its URL, with it.
+    /// The same lease with its URL, if it was redeemed without.
     #[cold]
     pub(super) fn whole(&mut self, lease: &Lease) -> io::Result<Option<Box<Lease>>> {
         let Some((token, out)) = lease.token.and_then(|token| Some((token, *self.state.leases().get(token)?))) else {
@@ -268,7 +269,7 @@ impl<J: Journal> Frontier<J> {
         Ok(lease)
     }
 
-    /// Gives a lease what the table has of it.
+    /// Fills in what the table has of a lease.
     fn give_token(&self, lease: &mut Lease, token: LeaseToken, out: &OutLease) {
         lease.is_first_contact = out.page.is_first_contact();
         lease.token = Some(token);
@@ -280,7 +281,7 @@ impl<J: Journal> Frontier<J> {
         self.queues.places_of(&self.state, lease, out.address);
     }
 
-    /// What is known of a robots.txt that is out, from where its host has it.
+    /// Fills in what is known of a robots.txt that is out, from the host that has it.
     fn fill_robots(&self, lease: &mut Lease, priority: u8) {
         let host = self.state.host(lease.host);
         let Some(out) = self.state.leases().robots(host.key.as_str()) else { return };
@@ -302,7 +303,7 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A lease with a token is back, and its outcome was judged: `completion` is as there. If nothing of it was journaled, its return is.
+    /// A lease with a token is back, and its outcome was judged, with this `completion`. If nothing of that was journaled, its return is.
     pub(super) fn end_token(
         &mut self,
         lease: &Lease,
@@ -389,7 +390,7 @@ impl<J: Journal> Frontier<J> {
         self.commit(&Record::Host(record), Some(lease.host), None).map(drop)
     }
 
-    /// Why a page that goes out is to be given up: it was lent as often as it may be, and each lease ended.
+    /// Why a page that goes out is to be given up: it has been lent as often as it may be, and each lease ended by its deadline.
     pub(super) fn expired_too_often(&self, lease: &Lease) -> Option<Box<Trouble>> {
         let is_over = self.counts_expired && self.lease_timeout.is_some() && lease.attempt > lease.attempts;
         is_over.then(|| Box::new(Trouble::new(Failure::Lost, "its leases ended before it was completed")))

@@ -1,5 +1,5 @@
-//! What is known of each URL that waits, by its fingerprint, so that URLs [move up](crate::frontier::FrontierOptions::move_up): the places,
-//! and the rules by which an entry has its fingerprint.
+//! What [`move_up`](super::move_up) knows of each waiting URL: its place by its fingerprint, and the rules that give an entry its
+//! fingerprint.
 
 use crate::address::{Canonicalizer, Fingerprint, FingerprintKey};
 use crate::frontier::durable::{Entry, Moves};
@@ -21,11 +21,11 @@ pub(super) struct MoveUps {
     pub(super) count: u64,
 }
 
-/// As many URLs are looked up at once.
+/// This many URLs are looked up at once.
 pub(super) const AT_ONCE: usize = 64;
 
 impl MoveUps {
-    /// Of a frontier with nothing that waits.
+    /// For a frontier in which nothing waits.
     pub(super) fn new(gate: &Gate) -> Self {
         Self {
             places: Places::default(),

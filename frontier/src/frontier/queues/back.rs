@@ -24,9 +24,9 @@ use crate::gate::Position;
 ///
 /// # Calls
 ///
-/// `push` and `push_after` are for found URLs, `push_front` for pages whose records a crash lost. `remove`, `remove_run` and `replace` are for URLs that are
-/// done, dropped, or moved to another spelling. `first_but` is the next URL while some are out. The caller keeps the [`Queue`], in the
-/// host.
+/// `push` and `push_after` are for found URLs, `push_front` for pages whose records a crash lost. `remove`, `remove_run` and `replace` are
+/// for URLs that are done, dropped, or moved to another spelling. `first_but` is the next URL while some are out. The caller keeps the
+/// [`Queue`], in the host.
 #[derive(Debug, Default)]
 pub(crate) struct Back {
     levels: Pool<Level>,
@@ -268,8 +268,7 @@ impl Back {
         }
     }
 
-    /// Reads what walks over these queues will read first: each level, and its first steps. What one queue waits for is loaded while others
-    /// wait too.
+    /// Reads what walks over these queues will read first: each level, and its first steps. The queues' waits for memory overlap.
     pub(crate) fn prefetch_all<'a>(&self, queues: impl Iterator<Item = &'a Queue>) {
         /// Levels of a queue beyond these are not read.
         const LEVELS: u32 = 16;

@@ -1,4 +1,4 @@
-//! Where each URL waits, by its fingerprint: in which front queue, and at which position of the journal.
+//! [`Places`]: where each URL waits, by its fingerprint: in which front queue, and at which position of the journal.
 //!
 //! The back queues know URLs by their positions alone. This table finds them by their fingerprints, without their texts. It is kept only if
 //! [URLs move up](crate::frontier::FrontierOptions::move_up).
@@ -8,15 +8,15 @@
 //!   slot          39 bits │ 1 bit: in a host's queue │ 8 bits, its front queue │ 48 bits, the position
 //! ```
 //!
-//! A slot has 12 bytes. The slots of a segment are ordered by their fingerprints, with free slots between them: each is as near as possible
-//! after the place that its fingerprint has if all are spread evenly. So a lookup ends at the first greater one, and a walk over sorted
-//! fingerprints is a walk over the memory. A segment grows by an eighth once nine in ten of its places are taken, by itself: at most one of
-//! 4,096 is copied at a time. It never shrinks.
+//! A slot has 12 bytes. The slots of a segment are ordered by their fingerprints, with free slots between them. If all fingerprints were
+//! spread evenly, each would have a *home*; its slot is as close after its home as the order allows. So a lookup ends at the first greater
+//! fingerprint, and a walk over sorted fingerprints is a walk over the memory. A segment that is nine tenths full grows by an eighth, alone:
+//! at most one segment in 4,096 is copied at a time. It never shrinks.
 //!
 //! Two URLs with the same 51 bits are taken for one another: a lookup among ten million finds one that was not asked for once in 200
 //! million times. So a caller compares the whole fingerprint before it moves a URL.
 //!
-//! URLs may have one fingerprint: unconditional ones, and such as were scheduled twice. The second and all others are in a map, since a
+//! Several URLs may have one fingerprint: unconditional ones, and those that were scheduled twice. All but the first are in a map, since a
 //! lookup in the table would pass each of them.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub(crate) struct WaitingPlace {
 /// The places of all URLs that wait, by their fingerprints.
 pub(crate) struct Places {
     segments: Box<[Segment]>,
-    /// Those whose fingerprint another has in a segment.
+    /// The places of URLs whose fingerprint is already in a segment, for another URL.
     more: BTreeMap<(u64, Position), Option<u8>>,
     len: usize,
     /// Slots that all segments have room for.
@@ -54,9 +54,9 @@ const POSITION_BITS: u32 = 48;
 /// The slots of fingerprints with the same first bits.
 #[derive(Debug, Default)]
 struct Segment {
-    /// In the order of their fingerprints, with free ones between them.
+    /// In the order of their fingerprints, with free slots between them.
     slots: Vec<Slot>,
-    /// Places over which fingerprints are spread. There are as many slots, and some more for the last.
+    /// The homes over which fingerprints are spread. There are as many slots, and some more for the last ones.
     homes: u32,
     taken: u32,
 }
@@ -95,12 +95,13 @@ impl Slot {
 }
 
 impl Segment {
-    /// The place of a fingerprint if all are spread evenly.
+    /// The home of a fingerprint: its place if all were spread evenly.
     fn home(&self, kept: u64) -> usize {
         usize::try_from((kept * u64::from(self.homes)) >> KEPT_BITS).expect("one of the homes")
     }
 
-    /// The slot of a fingerprint, or else the slot that it belongs into: a free one, that of the next greater, or the one after the last.
+    /// The slot of a fingerprint; if there is none, the slot where it belongs: a free one, that of the next greater fingerprint, or the one
+    /// after the last.
     #[inline]
     fn find(&self, kept: u64) -> Result<usize, usize> {
         let mut at = self.home(kept);
@@ -249,7 +250,7 @@ impl Places {
         first.into_iter().chain(more.map(|((_, position), front)| WaitingPlace { position: *position, front: *front }))
     }
 
-    /// Reads what [`find`](Self::find) will look at, so that the waits for memory are one. Only a hint.
+    /// Reads what [`find`](Self::find) will look at, so that the waits for memory overlap. Only a hint.
     pub(crate) fn prefetch(&self, fingerprints: impl Iterator<Item = Fingerprint>) {
         for fingerprint in fingerprints {
             let (segment, kept) = split(fingerprint);
@@ -258,9 +259,9 @@ impl Places {
         }
     }
 
-    /// Calls `change` with each place, some at once, for it to change their front queues.
+    /// Calls `change` with all places, several at once, so that it can change their front queues.
     pub(crate) fn change_all(&mut self, mut change: impl FnMut(&mut [WaitingPlace])) {
-        /// As many places are looked up at once.
+        /// This many places are looked up at once.
         const AT_ONCE: usize = 64;
         let (mut places, mut slots) = (Vec::with_capacity(AT_ONCE), Vec::with_capacity(AT_ONCE));
         for segment in &mut self.segments {

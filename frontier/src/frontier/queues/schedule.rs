@@ -28,7 +28,7 @@ pub(crate) struct Schedule {
     len: u64,
 }
 
-/// What a URL waited for.
+/// What a URL that leaves the schedule waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// Its time.

@@ -108,8 +108,8 @@ pub(in crate::frontier) fn relevant(body: &[u8], agent: &str) -> Vec<u8> {
 /// Whether the current line is in a group that counts.
 ///
 /// Lines that state preferences are rules too (draft-ietf-aipref-attach section 3): they close a group to further User-agent lines. But
-/// before there were such lines, they were unknown lines, which close nothing. So two of these walk side by side: what may be fetched goes
-/// by the one that does not know those lines, and a file gives the same answers with and without them; preferences go by the other.
+/// before such lines were defined, they were unknown lines, which close nothing. So two groups are followed side by side. The one that does
+/// not know those lines says what may be fetched, so a file allows the same with them and without; the other says which preferences count.
 #[derive(Clone)]
 struct Group<'a> {
     /// The product token that counts; `*` if no group names the agent.

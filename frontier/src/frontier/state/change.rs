@@ -1,5 +1,5 @@
-//! A change of the state: a record with what the state cannot look up for itself, and the parts of the state to which it is new. And the
-//! sums that are kept as records are applied.
+//! A change of the state: a record, what the state cannot look up for itself, and the parts of the state to which the record is new. Also
+//! the sums that are kept as records are applied.
 
 use crate::address::CanonicalUrl;
 use crate::frontier::LeaseToken;

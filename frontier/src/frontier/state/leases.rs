@@ -2,8 +2,9 @@
 //!
 //! # Memory
 //!
-//! A lease takes 44 to 47 bytes while it is out, in a table whose slots are used again. The token has the slot, so no search is needed. Through the
-//! slots runs a list by deadline. A new deadline is mostly the last of all, so it is put at the end; and what is overdue is at the beginning.
+//! A lease takes 44 to 47 bytes while it is out, in a table whose slots are used again. The token has the slot, so no search is needed. A
+//! list by deadline runs through the slots. A new deadline is mostly the latest, so it goes to the end of the list; overdue leases are at
+//! its beginning.
 //!
 //! A lease that came back is remembered with its answer until [`ANSWERS`] further leases have gone out. So a second completion gets
 //! the same answer, and a token that is neither out nor remembered is refused. This takes 400 kB, and none before the first.
@@ -275,8 +276,8 @@ impl LeaseTable {
         self.out -= 1;
     }
 
-    /// A host was asked. If its robots.txt was out, or the robots.txt of another host, that is back: nothing depends on how, so it is
-    /// not remembered. Nor is `page`, whose record is lost.
+    /// A host was asked. If its robots.txt was out, or the robots.txt of another host, that lease is back. Nothing depends on how it came
+    /// back, so that is not remembered; nor is `page`, whose record is lost.
     pub(super) fn host_answered(&mut self, record: &HostRecord<'_>, page: Option<LeaseToken>) {
         if record.was_asked
             && let Some(robots) = self.robots.remove(record.host)
@@ -287,7 +288,7 @@ impl LeaseTable {
         page.map(|page| self.end(page));
     }
 
-    /// The clock was ahead by this much: no deadline was meant to be that late.
+    /// The clock was ahead by this much, so all deadlines come earlier by as much.
     pub(super) fn hasten(&mut self, by: Duration) {
         // They keep their order.
         let mut next = self.first;

@@ -7,20 +7,20 @@ use crate::gate::Position;
 /// No slot: the end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A lease that is out. `host` and the fields before it are state, except that a resume knows the host only at its end; the machine keeps
-/// the others here. It is packed, since it takes 44 bytes so, and 48 otherwise.
+/// A lease that is out. `host` and the fields before it are state, though a resume learns the host only at its end; the machine keeps the
+/// other fields here. It is packed to 44 bytes, and would take 48 otherwise.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 pub(crate) struct OutLease {
     /// 56 bits of its number, 0 in a free slot; above them the first 8 of the failure epoch's 24.
     pub(super) number: u64,
-    /// 48 bits of its deadline, in milliseconds; above them the others of the failure epoch.
+    /// 48 bits of its deadline, in milliseconds; above them the other 16 bits of the failure epoch.
     pub(super) deadline: u64,
     pub(crate) page: PageBits,
     pub(crate) host: HostId,
     /// The rate group of its address, if it counts for one.
     pub(crate) address: Option<RateGroupId>,
-    /// Bytes that its request was charged with; for a page in hand those of the response, which are state. 4 GiB if there were more.
+    /// Bytes that its request was charged with; for a page in hand, the bytes of its response, which are state. At most 4 GiB.
     pub(crate) charged: u32,
     /// Its neighbors in the list by deadline; in the list of free slots, the next.
     pub(super) before: u32,
@@ -61,7 +61,7 @@ impl OutLease {
         self.deadline = self.deadline >> DEADLINE_BITS << DEADLINE_BITS | millis;
     }
 
-    /// The failure epoch of its host when it went out, but for those before the last 16 million.
+    /// The failure epoch of its host when it went out, modulo 16 million.
     pub(crate) fn failure_epoch(&self) -> u32 {
         let [epoch, others] = [self.number >> NUMBER_BITS << 16, self.deadline >> DEADLINE_BITS];
         u32::try_from(epoch | others).expect("24 bits")
@@ -75,8 +75,8 @@ impl OutLease {
     }
 }
 
-/// A page's position, with its priority and flags in the bits above the 48 of a position. Whether it is in hand, and keeps its tries, is
-/// state.
+/// A page's position; the bits above its 48 have the page's priority and flags. Two of the flags are state: whether the page is in hand,
+/// and whether it keeps its tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageBits(u64);
 

@@ -4,8 +4,8 @@
 //! another](crate::frontier::Frontier::reprioritize), that is kept here until the URL is queued. The map is ordered, so that a checkpoint
 //! can save it in chunks.
 //!
-//! A record sets a priority or takes it away, whatever was there before. So a resume applies each of them to whatever a piece has, and ends
-//! with what the last one said: no piece needs a position.
+//! A record sets a priority or takes it away, whatever was there before. So a resume applies each record to what a piece has, whether the
+//! piece has it already or not, and ends with what the last one said. No piece needs a position.
 //!
 //! # Bytes in a checkpoint
 //!

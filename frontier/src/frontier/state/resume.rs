@@ -52,7 +52,7 @@ use crate::seen::SeenSet;
 #[derive(Debug)]
 pub(crate) struct Resume {
     state: State,
-    /// As the gate's, but without the limit on bytes: admitted URLs stay admitted even if the limit is lower now.
+    /// The gate's canonicalizer without its limit on bytes: admitted URLs stay admitted even if the limit is lower now.
     canonicalizer: Canonicalizer,
     options: FrontierOptions,
     /// Where each chunk of the checkpoint was saved.

@@ -43,8 +43,8 @@ impl Default for StateChunk {
 
 impl State {
     /// Appends a chunk; returns the next one. The priorities go first, so that a replay knows them for each host. Then the schedule: a URL
-    /// that leaves it before its chunk is saved is in its host's chunk, which is saved later. An empty schedule has no chunk, nor have
-    /// priorities that are the numbers of their front queues, or those of entries as long as no URL was moved.
+    /// that leaves it before its chunk is saved is in its host's chunk, which is saved later. There is no chunk for an empty schedule, for
+    /// priorities that are the numbers of their front queues, nor for other priorities while no URL was ever moved.
     pub(crate) fn save(&self, chunk: StateChunk, to: &mut Vec<u8>) -> Option<StateChunk> {
         let hosts = self.hosts();
         let number = match self.part(chunk) {
@@ -129,7 +129,7 @@ pub(super) struct SavedAt {
 }
 
 impl SavedAt {
-    /// The parts to which a record is new that neither schedules nor remembers a URL. Of the parts besides the host, only the counts can
+    /// The parts to which a record that neither schedules nor remembers a URL is new. Of the parts besides the host, only the counts can
     /// have it already.
     pub(super) fn fresh(&self, at: Position) -> PendingParts {
         PendingParts { counts: at >= self.counts, ..PendingParts::ALL }

@@ -6,8 +6,8 @@
 //! # Several pages of one host at once
 //!
 //! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host goes back to the queues of hosts
-//! as soon as one of its pages is lent out. Meanwhile three things are noted of it, and none of them is state: which pages are out, when
-//! its next request may start, and which outstanding requests were sent before it failed.
+//! as soon as one of its pages is lent out. Meanwhile [`InFlight`] has three things, none of which is state: which of its pages are out,
+//! when its next request may start, and which outstanding requests were sent before it failed.
 //!
 //! A host has one request at a time while it fails and for its robots.txt, and
 //! [`first_contacts_per_host`](crate::frontier::Politeness::first_contacts_per_host) until it has answered. The robots.txt goes out when all pages
@@ -15,11 +15,11 @@
 //!
 //! # Pages in hand
 //!
-//! A page whose host has [answered](crate::frontier::Frontier::answered) holds no place any more, but it is still in its queue. So it is
-//! noted as if it were one of several that are out, with the host's rest if nothing was journaled of that. A host has at most
-//! [`MOST_OF_HOST`] such pages before it waits for one of them: a lent page must be found near the front of its queue.
+//! A page whose host has [answered](crate::frontier::Frontier::answered) no longer takes one of the host's connections, but it is still in
+//! its queue. So it is kept among the pages in flight, with the host's rest if that was not journaled. A host has at most [`MOST_OF_HOST`]
+//! such pages before it waits for one of them: a lent page must be found near the front of its queue.
 //!
-//! ## One outage is one failure
+//! # One outage is one failure
 //!
 //! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
 //! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest.
@@ -65,7 +65,7 @@ const MOST_OF_HOST: u8 = 128;
 pub(super) struct InFlight {
     /// In the order in which they went out, with those in hand.
     pages: Vec<Position>,
-    /// When its next request may start: the start of the last, plus the delay; or the end of a rest that nothing was journaled of.
+    /// When its next request may start: the start of the last one plus the delay, or the end of a rest that was not journaled.
     next: Timestamp,
     /// How often it has failed since it last had no page out.
     failure_epoch: u32,
@@ -174,7 +174,7 @@ impl HostQueues {
         state.back().first_place(&state.host(id).queue, priority, self.lent.pages_of(id)).max(is_alone.into())
     }
 
-    /// If a page of a host with one lease at a time is out: its priority. It is the first of it.
+    /// The priority of the page that is out, if its host has one lease at a time. The page is the first of that priority.
     pub(crate) fn alone_out(&self, state: &State, id: HostId) -> Option<u8> {
         let scheduling = state.host(id).scheduling;
         match scheduling.state {
@@ -213,18 +213,18 @@ impl HostQueues {
         has_room.then(|| (self.rested(host, id), best))
     }
 
-    /// When a host's rest is over: the one in its status, or one that nothing was journaled of while its pages are in hand.
+    /// When a host's rest is over: the one in its status, or one that was not journaled while its pages are in hand.
     pub(crate) fn rested(&self, host: &Host, id: HostId) -> Timestamp {
         self.unrecorded_rest(host, id).map_or(host.status.due, |unrecorded| unrecorded.max(host.status.due))
     }
 
-    /// When a rest of a host is over that nothing was journaled of; `None` if none of its pages is in hand.
+    /// When a rest is over that was not journaled; `None` if none of the host's pages is in hand.
     #[inline]
     pub(super) fn unrecorded_rest(&self, host: &Host, id: HostId) -> Option<Timestamp> {
         if host.in_hand == 0 { None } else { self.lent.in_flight(id).map(|in_flight| in_flight.next) }
     }
 
-    /// A rest of a host that nothing was journaled of ends by this time.
+    /// A host's rest that was not journaled ends at this time at the latest.
     pub(crate) fn cut_rest(&mut self, id: HostId, by: Timestamp) {
         if let Some(in_flight) = self.lent.in_flight.get_mut(&id) {
             in_flight.next = in_flight.next.min(by);
@@ -238,7 +238,7 @@ impl HostQueues {
         let policy = self.politeness.policy(host.policy);
         let is_trusted = host.status.failures == 0 && !host.status.is_retired();
         let is_known = if policy.is_queue {
-            // Whether its next page has known rules, its turn has shown.
+            // The queue's turn has shown whether its next page has known rules.
             !(in_flight.awaits_robots || policy.robots && host.status.is_in_doubt())
         } else {
             !policy.robots || !host.wants_robots(now)

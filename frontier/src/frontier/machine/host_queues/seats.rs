@@ -53,8 +53,8 @@ impl HostQueues {
         }
     }
 
-    /// URLs of a host have other priorities. If its seat has one, that is the priority of its best URL from now on: the host goes after all
-    /// others of it. A host that is to be asked for the robots.txt of others goes up, but not down.
+    /// URLs of a host have other priorities. If the host's seat has a priority, it becomes that of its best URL, and the host goes after
+    /// all others of that priority. A host that is to be asked for the robots.txt of others goes up, but not down.
     pub(crate) fn moved(&mut self, state: &mut State, host: HostId, now: Timestamp) {
         let Some(Queued { priority, .. }) = self.first_free(state, host) else { return };
         let rank = state.back().priorities().rank(priority);
@@ -64,7 +64,7 @@ impl HostQueues {
         });
     }
 
-    /// Gives a host that waits for its turn this priority, if it is to lose the one that it has.
+    /// Gives a host that waits for its turn this priority, if `loses` says so of its present one.
     #[inline]
     fn change_seat(
         &mut self,
@@ -344,7 +344,7 @@ impl HostQueues {
         was_there
     }
 
-    /// Places resting hosts whose rest is over before its time. O(resting hosts).
+    /// Places resting hosts whose rest ends early. O(resting hosts).
     pub(crate) fn end_rests(&mut self, state: &mut State, resting: &[HostId], now: Timestamp) {
         self.agenda.remove(|id| resting.binary_search(&id).is_ok());
         for id in resting {
@@ -352,7 +352,7 @@ impl HostQueues {
         }
     }
 
-    /// All hosts with URLs queued are retired, as far as the journal could take it: none of them need rest or wait any longer.
+    /// All hosts with URLs queued are retired, as far as the journal could record it: none of them need rest or wait any longer.
     pub(crate) fn end_all_rests(&mut self, state: &mut State, now: Timestamp) {
         self.failing.since = None;
         self.agenda = Agenda::default();

@@ -1,4 +1,4 @@
-//! URLs of a host that go to other priorities, many at once.
+//! Moves URLs of a host to other priorities, many at once.
 //!
 //! Moving one URL costs a walk to its place. So all moves of a host are made together: each level that URLs leave is walked once, up to the
 //! last that leaves it, and the URLs are then put into the levels that they go to, one level after the other.
@@ -8,7 +8,7 @@ use crate::frontier::durable::Moves;
 use crate::frontier::queues::{Chunk, Pool};
 use crate::gate::Position;
 
-/// As many URLs of one host may move without an allocation.
+/// This many URLs of one host may move without an allocation.
 const KEPT: usize = 4096;
 
 impl Back {
@@ -18,7 +18,7 @@ impl Back {
     /// O(URLs up to the last that leaves a level, and priorities in use at the host).
     pub(crate) fn move_urls(&mut self, queue: &mut Queue, moves: Moves<'_>) -> usize {
         let (places, mut levels) = moves.parts();
-        // By the rank of the priority that each goes to; those of one priority in their order.
+        // Sorted by the rank of the priority that each goes to; URLs of one priority in their order.
         let mut moving = std::mem::take(&mut self.moving);
         let Moving { going, before } = &mut moving;
         while let Some(from) = levels.begin() {
