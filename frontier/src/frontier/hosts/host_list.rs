@@ -90,7 +90,7 @@ impl HostList {
         politeness_table: &PolitenessTable,
         now: Timestamp,
     ) {
-        let (state, why) = standing(host, spent);
+        let (state, why) = state_and_reason(host, spent);
         if !host.key.as_str().contains(&*self.find) && !state.contains(&*self.find) {
             return;
         }
@@ -140,7 +140,7 @@ impl ListedHost {
 }
 
 /// A host's state and why it is not being asked now, in words.
-fn standing(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static str) {
+fn state_and_reason(host: &Host, spent: Option<SpentBudget>) -> (&'static str, &'static str) {
     if let Some(SpentBudget { is_of_group, .. }) = spent.filter(|_| host.scheduling.out == 0) {
         let [of_group, own] = [
             "the budget of its group is spent (max_pages, max_bytes); its other URLs are left out",

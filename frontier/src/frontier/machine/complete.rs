@@ -123,7 +123,7 @@ impl<J: Journal> Frontier<J> {
         let completion = if lease.token.is_some() { self.end_token(lease, completion) } else { completion };
         self.queues.note_spent(&mut self.state, lease.host, was_spent, now);
         if let Some(news) = news {
-            self.share_standing(lease, news, answered_at, now);
+            self.share_status(lease, news, answered_at, now);
         }
         self.queues.take_seat(&mut self.state, lease, now);
         Ok(completion?
@@ -483,7 +483,7 @@ impl<J: Journal> Frontier<J> {
 
     /// A lease is back, and has changed the status of its host. Changes the status of the server's other ports too, as far as the outcome
     /// concerns them. If the journal cannot take a record, the ports that are left keep their status until the next failure.
-    pub(super) fn share_standing(
+    pub(super) fn share_status(
         &mut self,
         lease: &Lease,
         ServerNews { failures, fails, asks }: ServerNews,

@@ -88,7 +88,7 @@ impl<J: Journal> Frontier<J> {
         }
         self.queues.count_left(&self.state, lease.host);
         if let Some(news) = news {
-            self.share_standing(lease, news, at, now);
+            self.share_status(lease, news, at, now);
         }
         self.queues.seat_again(&mut self.state, lease.host, now);
         Ok(journaled?)

@@ -200,7 +200,7 @@ impl State {
         }
         if let Some(host) = change.host {
             // Its page's own record counts the request.
-            self.stands(host, status, false);
+            self.set_status(host, status, false);
         }
     }
 }

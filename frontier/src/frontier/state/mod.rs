@@ -316,7 +316,7 @@ impl State {
         }
         self.spend(id, cost);
         self.hosts[id].robots.mark_used();
-        self.stands(id, &settled.status, !again.is_some_and(Entry::is_parked));
+        self.set_status(id, &settled.status, !again.is_some_and(Entry::is_parked));
     }
 
     /// Adds the cost of a returned lease to the usage of its host and of the host's group.
@@ -331,11 +331,11 @@ impl State {
         if let Some(robots) = record.robots {
             self.rules.learn(&mut self.hosts, host, robots, at);
         }
-        self.stands(host, &record.status, record.was_asked);
+        self.set_status(host, &record.status, record.was_asked);
     }
 
     /// Sets a host's status. A host that becomes retired loses its rules: if it is asked again, it is first asked for its robots.txt.
-    fn stands(&mut self, id: HostId, status: &HostStatus, was_asked: bool) {
+    fn set_status(&mut self, id: HostId, status: &HostStatus, was_asked: bool) {
         let host = &mut self.hosts[id];
         let was_retired = host.status.is_retired();
         let requests = host.status.requests.saturating_add(was_asked.into());
