@@ -1,5 +1,5 @@
 //! Links between the repository's pages, and within them: each leads to an existing file, and to a heading in it. Also, what pages list:
-//! the promises of the clients, and the files of a job.
+//! the promises of the clients, the files of a job, and the files of a change.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -118,4 +118,48 @@ fn each_file_of_a_job_is_on_the_page_of_formats() {
     assert!(kept.len() > 5, "{kept:?}");
     let unlisted: Vec<_> = kept.iter().filter(|&&kept| !rows.iter().any(|row| row.starts_with(kept))).collect();
     assert!(unlisted.is_empty(), "docs/formats.md has no row for {unlisted:?} of frontier/");
+}
+
+/// What is wrong with the rows of a table that has, for each change, the files in its second cell and an example in its third: a path that is
+/// not there, or a file without the example. `read` returns a file's text, or an empty one for a folder.
+fn wrong_rows(table: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let rows = table.lines().filter_map(|row| row.strip_prefix("| ")?.strip_suffix(" |"));
+    let cells = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
+    let mut wrong = Vec::new();
+    for cells in cells {
+        let [change, files, example] = cells[..] else { panic!("three cells: {cells:?}") };
+        let example = example.trim_matches('`');
+        let names = files.split('`').skip(1).step_by(2);
+        for path in names.filter(|name| name.contains('/') || name.contains('.')) {
+            match read(path).map(|text| path.ends_with('/') || text.to_lowercase().contains(example)) {
+                Some(true) => {}
+                Some(false) => wrong.push(format!("{change}: {path} does not have `{example}`")),
+                None => wrong.push(format!("{change}: there is no {path}")),
+            }
+        }
+    }
+    wrong
+}
+
+/// Each file that a change touches, by the page of the architecture, exists and has the example of the change.
+#[test]
+fn each_file_of_a_change_has_its_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/architecture.md")).unwrap();
+    let (_, table) = page.split_once("| you want to add | files | example |\n|---|---|---|\n").unwrap();
+    let table = &table[..table.find("\n\n").unwrap()];
+    assert!(table.lines().count() >= 8, "{table}");
+    let read = |path: &str| match root.join(path) {
+        folder if folder.is_dir() => Some(String::new()),
+        file => fs::read_to_string(file).ok(),
+    };
+    report(&wrong_rows(table, read).into_iter().collect());
+}
+
+#[test]
+fn a_wrong_row_is_seen() {
+    let read = |path: &str| ["a/b.rs", "a/"].contains(&path).then(|| "struct Links;".to_owned());
+    let table = "| an output | `a/b.rs` (`Sink`), `a/` | `links` |\n| a metric | `a/c.rs`, `a/b.rs` | `signed` |";
+    let wrong = ["a metric: there is no a/c.rs", "a metric: a/b.rs does not have `signed`"];
+    assert_eq!(wrong_rows(table, read), wrong);
 }
