@@ -249,7 +249,7 @@ fn known_pages(layers: &Layers, old: &Path, scratch: &Path) -> Result<KnownPages
     })?;
     if let Some(offset) = known.damaged_at() {
         let path = known.path().display();
-        output::warn(&format!("{path} is damaged at byte {offset}: pages behind it are taken for new"));
+        output::warn(&format!("{path} is damaged at byte {offset}: pages after it are taken for new"));
     }
     Ok(known)
 }
@@ -374,11 +374,11 @@ fn print_resumed(job: &Job, resumed: &Resumed) {
         let path = job.pages_path();
         let path = path.display();
         output::note(&format!(
-            "{cut} bytes behind the last page that is confirmed are cut off {path}, and kept in {path}.cut; those pages are \
+            "{cut} bytes after the last page that is confirmed are cut off {path}, and kept in {path}.cut; those pages are \
              asked for again"
         ));
     }
-    tracing::info!(replayed, cut, "behind the last checkpoint");
+    tracing::info!(replayed, cut, "after the last checkpoint");
 }
 
 /// The live page and the socket of a crawl, served until this is dropped.

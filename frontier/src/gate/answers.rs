@@ -39,7 +39,7 @@ pub(super) struct Answers {
     hasher: RandomState,
 }
 
-/// Stands for a link's text, and for the part of its base that decides where it leads.
+/// The key of a link in the cache: it stands for the link's text, and for the part of its base that decides where it leads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkKey(u64);
 

@@ -64,7 +64,7 @@ impl FoundAgain {
 pub(crate) enum Insertion {
     /// Not at all.
     None,
-    /// As one that is shown, whatever the answer.
+    /// As one that is shown to it; the answer does not matter.
     Shown,
     /// As one that was new when it was shown.
     Admitted,

@@ -262,7 +262,7 @@ impl DropRules {
         self.is_any.load(Ordering::Acquire)
     }
 
-    /// Whether a URL is dropped, which waits in this queue, if not in that of its host.
+    /// Whether a URL is dropped. `queue` is the queue that its finder named, if it waits in that and not in its host's.
     pub(super) fn have(&self, url: &CanonicalUrl, queue: Option<&HostKey>) -> bool {
         self.are_any() && {
             let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner);

@@ -192,7 +192,8 @@ impl Refusal {
         matches!(self, Self::HostBytes | Self::HostPages)
     }
 
-    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; the same holds for robots.txt, for preferences,
+    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; the same holds for robots.txt,
+    /// for preferences,
     /// and for rules that have changed since.
     pub const fn is_of_budget(self) -> bool {
         self.budget().is_some()

@@ -38,6 +38,7 @@
 //! | `pages.jsonl` | one record per line for each page |
 //! | `pages.jsonl.cut` | bytes that were cut off its end because no receipt confirmed them; each cut is appended. Other outputs have such a file too |
 //! | `pages-*.warc.*` | the responses, if they are kept |
+//! | `links.jsonl` | the links of each page, if they are kept |
 //! | `pages.visits` | the visits, if they are kept |
 //! | `skipped.jsonl` | the refused links, if they are listed |
 //! | `report.json` | the crawl in numbers, written at its end, and removed when it goes on |

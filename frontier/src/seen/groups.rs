@@ -37,8 +37,8 @@ impl Groups {
     /// the nearest caches when the last is asked for.
     const SHORT: usize = 256;
 
-    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. If `each` answers `false`, since the shard
-    /// is busy, it is shown the same group again after all others, and must then wait for the shard.
+    /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. If `each` answers `false` because the
+    /// shard is busy, it is shown the same group again after all others, and must then wait for the shard.
     ///
     /// A short run has few fingerprints for each shard, and a shard could not fetch the memory of some while it tests others. So `ahead` is
     /// shown all groups first, to fetch the memory of all shards at once.

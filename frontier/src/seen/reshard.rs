@@ -40,8 +40,8 @@ impl SeenSet {
     /// ```
     ///
     /// # Errors
-    /// If the layout cannot be resharded: quotient, standard, partitioned and counting cannot, and blocked cannot be split if its lines do not divide
-    /// evenly. If the number of shards is out of its range, there is not enough memory, or the verified layout's disk fails.
+    /// If the layout cannot be resharded: quotient, standard, partitioned and counting cannot, and blocked cannot be split if its lines do
+    /// not divide evenly. If the number of shards is out of its range, there is not enough memory, or the verified layout's disk fails.
     pub fn reshard(self, shards: usize) -> Result<Self, SeenError> {
         let before = self.options().shards;
         if shards == before {

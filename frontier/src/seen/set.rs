@@ -35,7 +35,7 @@ pub struct SeenSet {
 /// How many sets were made in this process.
 static SETS: AtomicU64 = AtomicU64::new(0);
 
-/// A shard on its own cache lines, so that a thread in one shard does not slow down a thread in the shard beside it. It is aligned to two
+/// A shard on its own cache lines, so that a thread in one shard does not slow down a thread in the next one. It is aligned to two
 /// lines, since processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]

@@ -97,7 +97,7 @@ struct Keys {
 /// What changes when a file changes.
 type Stamp = (SystemTime, u64, u64);
 
-/// Signs requests, so that sites can tell who sent them. Shared by reference; many tasks may sign at once.
+/// Signs requests, so that sites know who sent them. Shared by reference; many tasks may sign at once.
 ///
 /// ```
 /// use std::time::SystemTime;
@@ -440,7 +440,7 @@ mod tests {
         AgentIdentity::open(&options).unwrap().unwrap()
     }
 
-    /// Checks the signature of a request as a site would; who signed it, and its nonce.
+    /// Checks the signature of a request as a site would; returns who signed it, and its nonce.
     fn checked(headers: &SignatureHeaders, authority: &str, keys: &[Jwk], now: u64) -> Option<(String, String)> {
         let input = headers.input.to_str().unwrap().strip_prefix("sig1=")?;
         let agent = headers.agent.to_str().unwrap().strip_prefix("sig1=")?;

@@ -28,7 +28,7 @@ pub(crate) const DIRECTORY_TYPE: &str = "application/http-message-signatures-dir
 pub struct IdentityOptions {
     /// The key file, or the environment variable that has its content. `None` signs nothing.
     pub key: Option<IdentityKey>,
-    /// The URL of the directory of our keys, which is who we are for a site. Of `https://bot.example`, it is the well-known place there.
+    /// The URL of the directory of our keys, by which sites know us. Of `https://bot.example`, it is the well-known place there.
     pub agent: Option<String>,
     /// How long a signature holds, for sites whose clocks are off by up to a minute.
     pub validity: Duration,

@@ -7,7 +7,7 @@
 //! | web archives | `warc` |
 //! | while a crawl runs: what each page adds to each output, and the thread that writes it | `outputs`, `writer` |
 //! | an output's files; all outputs of a job, for checkpoints and resumes | `output`, `output_files` |
-//! | who looks after them while they are written | `keeper` |
+//! | the thread that looks after them while they are written | `keeper` |
 //! | outputs that the partitions of one process share | `part_outputs` |
 //! | bodies as files | `bodies` |
 //! | refused links | `skipped` |

@@ -86,7 +86,8 @@ pub(crate) struct Session {
 pub(crate) struct Said {
     /// Its words without those of its title.
     pub(crate) text: Fingerprint,
-    /// How often that was said at this URL without its ids: 1, 2 if it is the host's first text that is said again there, 3 for all others.
+    /// How often this text was said at this URL without its ids: 1, 2 if it is the host's first text that is said again there, 3 for all
+    /// others.
     pub(crate) nth: u8,
     /// Its links have one new id in common, which is not the page's own.
     pub(crate) renews_id: bool,

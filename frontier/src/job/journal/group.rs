@@ -39,7 +39,7 @@ impl Group {
         self.frames.is_some()
     }
 
-    /// Appends the frame of the record at position `at`: of this group, if one is open.
+    /// Appends the frame of the record at position `at`. If a group is open, the frame belongs to it.
     pub(super) fn append(
         &mut self,
         to: &mut Vec<u8>,
@@ -69,7 +69,7 @@ impl Group {
 }
 
 impl Window {
-    /// Where the group ends whose first frame is at this position; or what is wrong with the first of its frames that is not whole.
+    /// The end of the group whose first frame is at this position; or what is wrong with the first of its frames that is not whole.
     pub(super) fn group(
         &mut self,
         storage: &mut impl Storage,

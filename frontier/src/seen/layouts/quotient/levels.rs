@@ -74,7 +74,8 @@ impl Levels {
     }
 }
 
-/// For a line of `slots` slots, whose number of URLs is Poisson distributed with this mean: how many URLs find no slot, and the chance that a
+/// For a line of `slots` slots whose number of URLs is Poisson distributed with this mean: how many URLs find no slot, and the chance that
+/// a
 /// new URL is not among the first that have one.
 fn beyond(mean: f64, slots: u32) -> (f64, f64) {
     let slots_f = f64::from(slots);

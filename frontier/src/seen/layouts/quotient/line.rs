@@ -14,7 +14,7 @@ use fearless_simd::Simd;
 
 use crate::seen::layouts::cache_lines::CacheLine;
 
-/// How a line is divided, which follows from the bits of a slot.
+/// How a line is divided. It follows from the bits of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::seen) struct Packing {
     /// Bits of a slot.
@@ -203,7 +203,7 @@ fn window(line: &CacheLine, bit: u32) -> u64 {
     line[word] >> shift | line[(word + 1) % line.len()] << 1 << (u64::BITS - 1 - shift)
 }
 
-/// The word of a bit of the slots, and its place there. The remainder changes nothing where a bit is read that counts.
+/// The word of a bit of the slots, and its place there. `% 8` saves a bounds check, and changes no bit that counts.
 #[inline(always)]
 fn word_of(bit: u32) -> (usize, u32) {
     ((1 + bit / u64::BITS) as usize % 8, bit % u64::BITS)
@@ -230,7 +230,7 @@ pub(super) fn is_well_formed(line: &CacheLine, packing: Packing) -> bool {
         && items(line, packing).is_sorted_by(|one, next| one < next)
 }
 
-/// The place of the one with this number, counted from 0. The word has more ones than `number`.
+/// The place in the word of its one-bit with this number, counted from 0. The word has more one-bits than `number`.
 #[inline(always)]
 fn select<S: Simd>(simd: S, word: u64, number: u32) -> u32 {
     #[cfg(target_arch = "x86_64")]

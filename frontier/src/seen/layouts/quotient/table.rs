@@ -42,8 +42,8 @@ struct Place {
     item: u64,
 }
 
-/// The same expression for slots of a usual width, as a constant, and for those of others, for which the constant is 0. Shifts by constants
-/// are cheaper, and there are no divisions. A constant and no variable, which a closure would read from memory.
+/// Evaluates an expression with the slot width as a constant if the width is a usual one, and with the constant 0 otherwise: shifts by
+/// constants are cheaper, and need no divisions. It is a constant and not a variable, which a closure would read from memory.
 macro_rules! constant {
     ($bits:expr, $constant:ident => $answer:expr) => {
         constant!($bits, $constant => $answer; 14 15 16 17 18 20)
@@ -203,7 +203,7 @@ impl Quotient {
     #[inline(always)]
     fn put<S: Simd, const BITS: u32>(&mut self, simd: S, mut place: Place) -> bool {
         let packing = self.packing::<BITS>();
-        // Whether the item has its place. What is sent on since then is another one.
+        // Whether the item has got its place. From then on, what is sent on is another item.
         let mut has_place = false;
         loop {
             let line = &mut self.lines.as_mut_slice()[place.line];
