@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::loopback::{self, response};
 use crate::ran::crawler;
+use crate::visitors::nobody;
 
 const ENVIRONMENT: [(&str, &str); 2] =
     [("CRAWLER_POLITENESS_HOST_DELAY", "1ms"), ("CRAWLER_POLITENESS_BACKOFF", "1ms")];
@@ -35,8 +36,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn a_crawl_answers_for_each_of_its_urls() {
-    // The port is closed again.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = nobody();
     let site = serve(move |path| match path {
         "/robots.txt" => Some("User-agent: *\nDisallow: /private/\n".to_owned()),
         "/" => Some(format!("<a href=/private/x>x</a><a href=http://{closed}/>y</a><a href=/gone>z</a>")),

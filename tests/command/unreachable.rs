@@ -13,6 +13,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::ran;
+use crate::visitors::nobody;
 
 /// Hosts of each kind.
 const EACH: u8 = 6;
@@ -91,8 +92,7 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
         blunt.incoming().for_each(|stream| _ = stream.unwrap().write_all(b"HTTP/1.1 400 Bad\r\n\r\n"));
     });
     // The ports are closed at first.
-    let closed: Vec<SocketAddr> =
-        (0..EACH).map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()).collect();
+    let closed: Vec<SocketAddr> = (0..EACH).map(|_| nobody()).collect();
 
     let mut expected: BTreeMap<String, &str> = BTreeMap::new();
     for host in 1..=EACH {

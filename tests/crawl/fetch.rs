@@ -1,7 +1,7 @@
 //! The client against real sockets on loopback. Each test gives the server's bytes.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::both;
-use crate::visitors;
+use crate::visitors::{self, nobody};
 
 /// A server that hands each connection, with its number, to a script; connections are dropped where the script ends.
 struct Site {
@@ -311,7 +311,7 @@ async fn no_answer_is_told_from_no_connection() {
     assert_eq!((reset.failure, reset.sent_at.is_some()), (Failure::Incomplete, true), "{reset}");
     assert!(reset.message.starts_with("Connection reset"), "{reset}");
 
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = nobody();
     let error = Fetcher::new(&options()).unwrap().fetch(&format!("http://{closed}/")).await.unwrap_err();
     assert_eq!((error.failure, error.sent_at), (Failure::Connect, None), "{error}");
     assert!(error.message.contains("refused"), "{error}");

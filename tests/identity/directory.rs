@@ -10,7 +10,8 @@ use crawler::crawl::{Jwk, JwkSet};
 use rustls::{ServerConnection, StreamOwned};
 
 use crate::Keys;
-use crate::server::{self, AUTHORITY, nobody, read_head};
+use crate::server::{self, AUTHORITY, read_head};
+use crate::visitors::nobody;
 
 const TYPE: &str = "application/http-message-signatures-directory+json";
 

@@ -13,6 +13,10 @@ mod http2;
 #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "other tests use more of it"))]
 #[path = "../command/proxy/server.rs"]
 mod server;
+#[cfg(feature = "cli")]
+#[expect(dead_code, reason = "other tests use more of it")]
+#[path = "../visitors/mod.rs"]
+mod visitors;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;

@@ -1,8 +1,10 @@
-//! A listener on loopback that serves each of its visitors in a thread of its own; and what a visitor asks.
+//! A listener on loopback that serves each of its visitors in a thread of its own; what a visitor asks; and where nobody listens.
 
 use std::io::Read;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 /// Serves until the process ends. A client may open a connection that it does not use: it keeps no other waiting.
@@ -21,6 +23,18 @@ pub(crate) fn serve(visit: impl Fn(TcpStream) + Send + Sync + 'static) -> Socket
         }
     });
     address
+}
+
+/// An address where nobody listens until the test itself does. The system gives no port as low to others.
+pub(crate) fn nobody() -> SocketAddr {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = process::id().wrapping_mul(61).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let port = 10_000 + u16::try_from(number % 20_000).unwrap();
+        if let Ok(free) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            return free.local_addr().unwrap();
+        }
+    }
 }
 
 /// The head of a request, with the empty line at its end. It is cut short if the visitor leaves before.

@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 use crate::outputs::{self, everything_in, has};
-use crate::proxy::server::{self, AUTHORITY, Host, header, nobody};
+use crate::proxy::server::{self, AUTHORITY, Host, header};
 use crate::ran::{Ran, crawler};
+use crate::visitors::nobody;
 
 /// What only its owner may see.
 const SIGN_IN: &str = "ann:pr0xy-p4ss";

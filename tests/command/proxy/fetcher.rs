@@ -12,7 +12,8 @@ use tokio::io::copy_bidirectional;
 use tokio::net;
 use tokio_rustls::TlsAcceptor;
 
-use crate::proxy::server::{self, AUTHORITY, Host, header, nobody, read_head, serve};
+use crate::proxy::server::{self, AUTHORITY, Host, header, read_head, serve};
+use crate::visitors::nobody;
 
 const SOON: Duration = Duration::from_secs(15);
 

@@ -27,11 +27,6 @@ pub(crate) fn serve(script: impl Fn(TcpStream, usize) + Send + Sync + 'static) -
     address
 }
 
-/// An address whose port is closed.
-pub(crate) fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 /// The requests: heads, or names.
 pub(crate) type Asked = Arc<Mutex<Vec<String>>>;
 
