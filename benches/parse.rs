@@ -7,7 +7,8 @@ use std::hint::black_box;
 use crawler::address::BaseUrl;
 use crawler::crawl::{Page, ParseOptions, parse};
 use crawler::frontier::{Frontier, FrontierOptions, Timestamp};
-use crawler::gate::{Found, Gate, LinkUrl, Links, Via};
+use crawler::gate::{Found, Gate, Via};
+use crawler_frontier::driver::{LinkUrl, Links};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use scraper::{Html, Selector};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crawler_frontier::driver::{Entry, FileJournal, Record};
-use crawler_frontier::frontier::{Arena, Journal, Timestamp};
+use crawler_frontier::driver::{Arena, Entry, FileJournal, Record};
+use crawler_frontier::frontier::{Journal, Timestamp};
 use crawler_frontier::gate::{Position, Via};
 use crawler_frontier::job::journal::{Disk, JournalOptions};
 

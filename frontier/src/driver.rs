@@ -10,10 +10,11 @@
 //! | bytes on disk | [`Fields`], [`varint`], [`checksum`], [`half_checksum`], [`RunningChecksum`] |
 //! | texts of URLs, line by line | [`SeedList`], [`Seed`], [`SeedError`], [`TextLine`], [`canonicalize_line`], [`canonicalize_lines`], [`MARGIN`], [`QueryEncoder`], [`has_userinfo`], [`without_userinfo`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`] |
 //! | tables of hosts and patterns | [`HostTable`], [`HostPattern`], [`patterns`], [`Firsts`] |
-//! | what a page says | [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
+//! | what a page says | [`Links`], [`LinkUrl`], [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
 //! | how hosts are asked | [`PolitenessTable`], [`Sharing`], [`AddressSharing`], [`Waited`], [`HostTurn`] |
-//! | lists and explanations | [`HostList`], [`HostOrder`], [`ListedHost`], [`Dropped`], [`JudgedAgain`], [`History`], [`Place`], [`Fetched`], [`RobotsAnswer`], [`explain_among`], [`Ruled`] |
-//! | a job's journal and checkpoints | [`Record`], [`Entry`], [`Receipts`], [`ReceiptsBuf`], [`Checkpoints`], [`FileCopy`], [`FileJournal`], [`JournalObserver`], [`Needs`], [`look`], [`look_closely`], [`Manifest`], [`newest_seen`], [`newest_keys`], [`newest_extra`], [`repair`], [`segment_name`], [`segment_start`] |
+//! | lists and explanations | [`HostStatistics`], [`HostList`], [`HostOrder`], [`ListedHost`], [`Dropped`], [`JudgedAgain`], [`History`], [`Place`], [`Fetched`], [`RobotsAnswer`], [`explain_among`], [`Ruled`] |
+//! | how large a seen set is | [`plan`], [`PlanRow`] |
+//! | a job's journal and checkpoints | [`Arena`], [`Record`], [`Entry`], [`Receipt`], [`Receipts`], [`ReceiptsBuf`], [`Checkpoints`], [`FileCopy`], [`FileJournal`], [`JournalObserver`], [`Needs`], [`look`], [`look_closely`], [`Manifest`], [`newest_seen`], [`newest_keys`], [`newest_extra`], [`repair`], [`segment_name`], [`segment_start`] |
 //! | files beside a job | [`PAGES`], [`VISITS`], [`own`], among it the [`Lock`](own::Lock) and [`Replacement`](own::Replacement), [`Sealing`], [`sealed_bytes`] |
 
 pub use crate::address::authority::{has_userinfo, host_of, path_and_query, without_userinfo};
@@ -22,17 +23,20 @@ pub use crate::address::lists::{MARGIN, Seed, SeedError, SeedList, TextLine, can
 pub use crate::address::whatwg::QueryEncoder;
 pub use crate::bytes::frames::{Fields, RunningChecksum, checksum, half_checksum};
 pub use crate::bytes::varint;
+pub use crate::frontier::durable::Arena;
 pub use crate::frontier::durable::entry::Entry;
-pub use crate::frontier::durable::record::{Receipts, ReceiptsBuf, Record};
+pub use crate::frontier::durable::record::{Receipt, Receipts, ReceiptsBuf, Record};
 pub use crate::frontier::explain::explanation::{Fetched, History, Place, RobotsAnswer, StatedPreference};
 pub use crate::frontier::hosts::host_list::{HostList, HostOrder, ListedHost};
 pub use crate::frontier::hosts::host_status::HostTurn;
 pub use crate::frontier::hosts::politeness_table::{AddressSharing, PolitenessTable, Sharing};
+pub use crate::frontier::hosts::statistics::HostStatistics;
 pub use crate::frontier::lease::Waited;
 pub use crate::frontier::lease::outcome::{Redirect, is_redirect};
 pub use crate::frontier::machine::recrawl::JudgedAgain;
 pub use crate::frontier::machine::statistics::Dropped;
 pub use crate::gate::budget::page_yield::{Content, PageEvidence, PageNovelty, PageYield};
+pub use crate::gate::links::{LinkUrl, Links};
 pub use crate::gate::options::patterns;
 pub use crate::gate::refusal::Ruled;
 pub use crate::gate::scope::domain;
@@ -44,6 +48,7 @@ pub use crate::job::journal::{segment_name, segment_start};
 pub use crate::job::manifest::{Manifest, Sealing, sealed_bytes};
 pub use crate::job::open::{explain_among, look, newest_extra, newest_keys, newest_seen};
 pub use crate::seen::firsts::Firsts;
+pub use crate::seen::growth::{PlanRow, plan};
 
 /// Makes a damaged job good again, from its outputs and what its journal still has.
 pub mod repair {

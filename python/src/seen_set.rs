@@ -439,7 +439,7 @@ impl SeenSet {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(errors::bad_option("rate", rate, "above 0 and below 1"));
         }
-        let rows = py.detach(|| heart::plan(urls, rate));
+        let rows = py.detach(|| crawler_frontier::driver::plan(urls, rate));
         statistics::plan(py, &rows)
     }
 

@@ -1,6 +1,7 @@
 //! The seen set in numbers, as dictionaries with the names that `crawler seen info --json` has.
 
-use crawler_frontier::seen::{PlanRow, SeenStatistics, ShardStatistics};
+use crawler_frontier::driver::PlanRow;
+use crawler_frontier::seen::{SeenStatistics, ShardStatistics};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -10,7 +10,8 @@ use super::checkpointer::CheckpointCosts;
 use super::numbers::{Carried, Cost, PolitenessCounts, SeedCounts, Tally, Timeline, Violation};
 use super::records::OutputEnd;
 use super::stop::FinishReason;
-use crate::frontier::{Frontier, FrontierStatistics, HostStatistics, Journal, Timestamp};
+use crate::driver::HostStatistics;
+use crate::frontier::{Frontier, FrontierStatistics, Journal, Timestamp};
 use crate::gate::Gate;
 
 /// The number of hosts in [`Finished::top_hosts`].

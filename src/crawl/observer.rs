@@ -16,10 +16,10 @@ use super::records::{OutputEnds, each_record};
 use super::shared::Shared;
 use super::stop::FinishReason;
 use crate::address::AddressError;
+use crate::driver::{Arena, PAGES, look as look_at};
 #[cfg(feature = "cli")]
 use crate::driver::{HostList, HostOrder};
-use crate::driver::{PAGES, look as look_at};
-use crate::frontier::{Arena, Explanation, Frontier, FrontierError, Journal, Timestamp};
+use crate::frontier::{Explanation, Frontier, FrontierError, Journal, Timestamp};
 use crate::gate::DropRule;
 use crate::job::checkpoint::CheckpointError;
 use crate::job::{FileError, Job, JobJournal};

@@ -20,8 +20,8 @@ use super::records::{
     WriterThread, check_length, confirmed_bytes, open_if_there, record,
 };
 use super::run::Crawl;
-use crate::driver::{PAGES, newest_extra, own};
-use crate::frontier::{Frontier, Receipt, Timestamp};
+use crate::driver::{PAGES, Receipt, newest_extra, own};
+use crate::frontier::{Frontier, Timestamp};
 use crate::gate::Via;
 use crate::job::{FileError, Job, JobJournal, Opening};
 use crate::lending::Clock;

@@ -26,9 +26,10 @@ use super::source::ReadOptions;
 use super::stop::{FinishReason, Stop};
 use super::worker::Worker;
 use crate::address::CanonicalUrl;
+use crate::driver::Arena;
 #[cfg(feature = "cli")]
 use crate::driver::JudgedAgain;
-use crate::frontier::{Arena, Frontier, FrontierStatistics, Journal, Timestamp};
+use crate::frontier::{Frontier, FrontierStatistics, Journal, Timestamp};
 use crate::gate::{Admission, Found, Gate, Refusal};
 use crate::lending::{Clock, SharedFrontier};
 

@@ -15,10 +15,10 @@ use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl};
 use crate::driver::{
-    Content, PageEvidence, PageYield, Redirect, domain, has_userinfo, host_of, is_redirect, path_and_query,
+    Content, Links, PageEvidence, PageYield, Redirect, domain, has_userinfo, host_of, is_redirect, path_and_query,
 };
 use crate::frontier::{Failure, Lease, LeaseKind, Outcome, Preferences, Timestamp, Trouble};
-use crate::gate::{Admission, Admitted, Found, Gate, Links, Refusal, RefusalCounts};
+use crate::gate::{Admission, Admitted, Found, Gate, Refusal, RefusalCounts};
 
 /// Larger bodies are read on another thread, so that no page holds up the others for more than a millisecond or two.
 const INLINE_BODY: usize = 128 * 1024;

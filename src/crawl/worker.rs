@@ -19,10 +19,10 @@ use super::source::{UrlSource, guess_sitemap, source_of};
 use super::stop::FinishReason;
 use super::visit::{Reader, Visit, leads_on, relays, send_away, yield_of};
 use crate::address::{BaseUrl, CanonicalUrl};
-use crate::driver::{HostTurn, Receipts, Waited};
+use crate::driver::{HostTurn, Links, Receipts, Waited};
 use crate::driver::{host_of, path_and_query};
 use crate::frontier::{Completion, Failure, Frontier, Journal, Lease, Outcome, Resolved, Trouble};
-use crate::gate::{Admission, Admitted, Links, Refusal};
+use crate::gate::{Admission, Admitted, Refusal};
 use crate::lending::HeldLease;
 
 /// How a task ended.

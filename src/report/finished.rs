@@ -9,7 +9,8 @@ use super::format::{
 };
 use super::hosts::{HostBucket, HostFigures, HostRow, TOP};
 use crate::crawl::{Cost, CrawlOptions, DuplicateCounts, Finished, NameCounts, RecrawlCounts, Violation, micros};
-use crate::frontier::{HostStatistics, Trouble};
+use crate::driver::HostStatistics;
+use crate::frontier::Trouble;
 use crate::seen::{SeenSet, ShardStatistics};
 
 impl Report {

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crawler::crawl::PageRecord;
-use crawler::frontier::Receipt;
+use crawler_frontier::driver::Receipt;
 use flate2::bufread::GzDecoder;
 use sha1::{Digest, Sha1};
 use zstd::stream::read::Decoder;

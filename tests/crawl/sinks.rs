@@ -13,10 +13,11 @@ use crawler::address::FingerprintKey;
 use crawler::crawl::{
     Crawl, CrawlError, CrawlOptions, DonePage, Exchange, FinishReason, LinkList, LinkRecord, PageRecord, Sink,
 };
-use crawler::frontier::{Frontier, Receipt, Timestamp};
+use crawler::frontier::{Frontier, Timestamp};
 use crawler::gate::ScopeKind;
 use crawler::job::{Job, OpenOptions};
 use crawler::simulate::{Server, SimulateOptions, World};
+use crawler_frontier::driver::Receipt;
 use tempfile::TempDir;
 
 use crate::random::Random;

@@ -81,20 +81,21 @@ pub(crate) mod state;
 mod timestamp;
 mod token;
 
+#[cfg(any(test, feature = "lending"))]
+pub(crate) use durable::Arena;
+pub use durable::Journal;
+pub(crate) use durable::Receipt;
 pub(crate) use durable::{
     AnsweredRecord, Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, Entry, HostRecord, IdleHost, InvalidChunk,
     LentRecord, MovedRecord, Moves, Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Scores, Settled,
     idle_hosts, needed, waiting,
 };
-pub use durable::{Arena, Journal, Receipt};
 pub use explain::{Explanation, Verdict};
 pub(crate) use explain::{History, Remembered};
 #[cfg(feature = "lending")]
 pub(crate) use hosts::HostTurn;
 pub(crate) use hosts::{FailureState, HostCost, HostStatus};
-pub use hosts::{
-    HostGroup, HostRule, HostRules, HostStatistics, Hours, Politeness, QueueOrder, QueueStatistics, Validators,
-};
+pub use hosts::{HostGroup, HostRule, HostRules, Hours, Politeness, QueueOrder, QueueStatistics, Validators};
 pub use lease::{Completion, Failure, HostAnswer, Href, Lease, LeaseKind, Next, Outcome, Reply, Resolved, Trouble};
 #[cfg(test)]
 pub(crate) use machine::Dropped;

@@ -72,7 +72,8 @@ fn resolved(gate: &Gate, base: &BaseUrl, href: &str) -> Result<CanonicalUrl, Ref
 ///
 /// ```
 /// # use crawler_frontier::frontier::{Frontier, FrontierOptions};
-/// use crawler_frontier::gate::{Found, LinkUrl, Links, Refusal};
+/// use crawler_frontier::driver::{LinkUrl, Links};
+/// use crawler_frontier::gate::{Found, Refusal};
 ///
 /// let frontier = Frontier::new(&FrontierOptions::default())?;
 /// let gate = frontier.gate();

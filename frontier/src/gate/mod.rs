@@ -76,7 +76,7 @@ mod blocklist;
 pub(crate) mod budget;
 #[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
 mod gate;
-mod links;
+pub(crate) mod links;
 mod metadata;
 pub(crate) mod options;
 pub(crate) mod refusal;
@@ -89,7 +89,7 @@ pub use blocklist::Blocklist;
 pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
 pub use gate::Gate;
 pub(crate) use gate::Insertion;
-pub use links::{LinkUrl, Links};
+pub(crate) use links::Links;
 pub use metadata::{MetadataError, MetadataLimits};
 pub use options::{DropRule, OptionError, RuleError, ScopeKind, ScopeOptions};
 pub(crate) use options::{GateOptions, patterns};

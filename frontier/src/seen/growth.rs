@@ -172,7 +172,7 @@ pub struct PlanRow {
 /// allocation of its own.
 ///
 /// ```
-/// let rows = crawler_frontier::seen::plan(1_000_000_000, 1e-4);
+/// let rows = crawler_frontier::driver::plan(1_000_000_000, 1e-4);
 /// let gigabytes = |name: &str| rows.iter().find(|row| row.name == name).map(|row| row.bytes / 1_000_000_000);
 /// assert_eq!(gigabytes("blocked"), Some(2));
 /// assert_eq!(gigabytes("set of 50-character URLs"), Some(100));

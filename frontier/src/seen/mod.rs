@@ -66,7 +66,7 @@
 mod audit;
 pub(crate) mod firsts;
 mod groups;
-mod growth;
+pub(crate) mod growth;
 mod layouts;
 mod options;
 mod probes;
@@ -79,7 +79,6 @@ mod snapshot;
 mod statistics;
 
 pub(crate) use firsts::Firsts;
-pub use growth::{PlanRow, plan};
 pub use layouts::window::{Removal, Sighting};
 pub use options::{Layout, OnFull, SeenError, SeenOptions, SnapshotError};
 pub use set::SeenSet;

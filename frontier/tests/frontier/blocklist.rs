@@ -8,8 +8,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crawler_frontier::driver::{LinkUrl, Links};
 use crawler_frontier::frontier::{Frontier, FrontierOptions};
-use crawler_frontier::gate::{Admission, Found, Gate, LinkUrl, Links, OptionError, Refusal, ScopeKind, Via};
+use crawler_frontier::gate::{Admission, Found, Gate, OptionError, Refusal, ScopeKind, Via};
 use proptest::prelude::*;
 use proptest::sample::select;
 use tempfile::TempDir;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crawler_frontier::address::FingerprintKey;
-use crawler_frontier::frontier::{Frontier, Next, Outcome, Receipt, Verdict};
+use crawler_frontier::driver::Receipt;
+use crawler_frontier::frontier::{Frontier, Next, Outcome, Verdict};
 use crawler_frontier::gate::{Admission, Found, ScopeKind};
 use crawler_frontier::job::OpenOptions;
 use crawler_frontier::seen::{Layout, Sighting};

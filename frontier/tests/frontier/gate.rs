@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crawler_frontier::driver::QueryEncoder;
+use crawler_frontier::driver::{LinkUrl, Links, QueryEncoder};
 use crawler_frontier::frontier::{Frontier, FrontierOptions};
-use crawler_frontier::gate::{Admission, Found, Gate, LinkUrl, Links, OptionError, Refusal, ScopeKind, Via};
+use crawler_frontier::gate::{Admission, Found, Gate, OptionError, Refusal, ScopeKind, Via};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -6,11 +6,12 @@ mod one_server;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crawler_frontier::driver::{LinkUrl, Links};
 use crawler_frontier::frontier::{
     Completion, Failure, Frontier, FrontierOptions, HostGroup, HostRule, HostRules, Hours, Lease, LeaseKind, Next,
     Outcome, Reply, Timestamp,
 };
-use crawler_frontier::gate::{LinkUrl, Links, Refusal, ScopeKind};
+use crawler_frontier::gate::{Refusal, ScopeKind};
 use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);

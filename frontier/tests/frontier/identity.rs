@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crawler_frontier::address::{Identity, IdentityError};
 use crawler_frontier::driver::repair::{LineFormat, PageLine, look};
+use crawler_frontier::driver::{LinkUrl, Links, Receipt};
 use crawler_frontier::frontier::{
-    Completion, Failure, Frontier, FrontierOptions, Href, Journal, Lease, Next, Outcome, Receipt, Reply, Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, Href, Journal, Lease, Next, Outcome, Reply, Timestamp,
 };
-use crawler_frontier::gate::{Admission, DropRule, Found, LinkUrl, Links, Refusal, ScopeKind, SeenTest, Via};
+use crawler_frontier::gate::{Admission, DropRule, Found, Refusal, ScopeKind, SeenTest, Via};
 use crawler_frontier::job::{Job, JobJournal, OpenOptions, RequestName, explain};
 use crawler_frontier::seen::{Layout, Removal};
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crawler_frontier::driver::{LinkUrl, Links};
 use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Journal, Next, Outcome, QueueOrder, WaitingUrl};
-use crawler_frontier::gate::{Admission, Found, LinkUrl, Links, ScopeKind, Via};
+use crawler_frontier::gate::{Admission, Found, ScopeKind, Via};
 use crawler_frontier::job::JobJournal;
 
 use crate::moves::{HOST, NOW, drain, pages};

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crawler_frontier::driver::Receipt;
 use crawler_frontier::driver::repair::{LineFormat, PageLine, look};
 use crawler_frontier::frontier::{
-    Frontier, FrontierOptions, Href, Journal, Next, Outcome, QueueOrder, Receipt, Reprioritized, Timestamp,
+    Frontier, FrontierOptions, Href, Journal, Next, Outcome, QueueOrder, Reprioritized, Timestamp,
 };
 use crawler_frontier::gate::{DropRule, Position, ScopeKind};
 use crawler_frontier::job::{Job, JobJournal};

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler_frontier::address::{AddressError, FingerprintKey};
+use crawler_frontier::driver::Receipt;
 use crawler_frontier::frontier::{
-    Failure, Frontier, FrontierError, FrontierOptions, Journal, LeaseKind, Next, Outcome, Receipt, Timestamp,
+    Failure, Frontier, FrontierError, FrontierOptions, Journal, LeaseKind, Next, Outcome, Timestamp,
 };
 use crawler_frontier::gate::{Found, Refusal, ScopeKind, Via};
 use crawler_frontier::job::{JobJournal, OpenOptions};

@@ -13,8 +13,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use crawler_frontier::address::{Canonicalizer, Fingerprint, FingerprintKey};
+use crawler_frontier::driver::Receipt;
 use crawler_frontier::frontier::{
-    Completion, Failure, Frontier, FrontierOptions, Href, Lease, LeaseKind, Next, Outcome, Receipt, Timestamp,
+    Completion, Failure, Frontier, FrontierOptions, Href, Lease, LeaseKind, Next, Outcome, Timestamp,
 };
 use crawler_frontier::gate::ScopeKind;
 use crawler_frontier::job::checkpoint::{self, CheckpointError, Owner};

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler_frontier::address::{Canonicalizer, FingerprintKey};
+use crawler_frontier::driver::Receipt;
 use crawler_frontier::frontier::{
-    Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Receipt, Timestamp,
+    Explanation, Failure, Frontier, FrontierOptions, LeaseKind, Next, Outcome, Timestamp,
 };
 use crawler_frontier::gate::{DropRule, Refusal};
 use crawler_frontier::job::checkpoint::CheckpointError;

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use crawler_frontier::address::HostKey;
+use crawler_frontier::driver::Receipt;
 use crawler_frontier::driver::repair::{LineFormat, PageLine, look};
 use crawler_frontier::frontier::{
-    Failure, Frontier, FrontierOptions, HostRule, Href, Lease, LeaseKind, LeaseToken, Next, Outcome, Receipt, Timestamp,
+    Failure, Frontier, FrontierOptions, HostRule, Href, Lease, LeaseKind, LeaseToken, Next, Outcome, Timestamp,
 };
 use crawler_frontier::gate::{Refusal, ScopeKind, Via};
 use crawler_frontier::job::{Job, JobJournal, OpenOptions, explain};

@@ -9,8 +9,7 @@ use crate::cli::layers::refused;
 use crate::cli::toml_file;
 use crate::crawl::PageFormat;
 use crate::driver::repair::LineFormat;
-use crate::driver::{PAGES, own};
-use crate::frontier::Receipt;
+use crate::driver::{PAGES, Receipt, own};
 use crate::job::Job;
 
 /// The file in a node's job that names its crawl; only a node's job has it.

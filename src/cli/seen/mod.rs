@@ -12,9 +12,9 @@ use super::output::print;
 use super::request::SeenRequest;
 use super::settings::AllSettings;
 use crate::address::Canonicalizer;
+use crate::driver::{self, PlanRow};
 use crate::report::figures::{bytes, chance, expected, thousands};
 use crate::report::write_json;
-use crate::seen::{self, PlanRow};
 use files::LineReading;
 
 /// Runs the request. A filter is built by the settings of `[seen]`, and URLs get their keys by `[keys]`, as in a crawl.
@@ -47,7 +47,7 @@ struct Plan {
 
 /// Prints the table for this many URLs at this rate.
 fn plan(urls: u64, rate: f64, json: bool) -> Result<(), CommandError> {
-    let plan = Plan { urls, rate, rows: seen::plan(urls, rate) };
+    let plan = Plan { urls, rate, rows: driver::plan(urls, rate) };
     print(|out| if json { write_json(&plan, out) } else { plan.write_text(out) })
 }
 

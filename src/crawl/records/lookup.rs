@@ -11,8 +11,8 @@ use super::page_record::{OutputPlace, PageRecord, line, page_line, read_line, re
 use super::sink::Sink;
 use super::skipped::SkippedLink;
 use crate::driver::repair::{LineFormat, PageLine};
-use crate::driver::{Fetched, History};
-use crate::frontier::{Explanation, Receipt};
+use crate::driver::{Fetched, History, Receipt};
+use crate::frontier::Explanation;
 use crate::gate::Refusal;
 use crate::seen::Sighting;
 

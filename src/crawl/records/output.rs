@@ -18,9 +18,8 @@ use std::sync::{Arc, Mutex};
 use super::sink::Sink;
 use super::writer::{NextFile, Writer, WriterThread};
 use crate::crawl::lock::lock;
-use crate::driver::own;
 use crate::driver::own::{Inode, Named};
-use crate::frontier::Receipt;
+use crate::driver::{Receipt, own};
 use crate::job::FileError;
 
 /// A job's output: one file, or a series of them. Positions in it count from the beginning of the first file.

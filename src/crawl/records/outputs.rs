@@ -13,9 +13,8 @@ use crate::crawl::bounds::Memory;
 use crate::crawl::counters::counters;
 use crate::crawl::http::Exchange;
 use crate::crawl::lock::lock;
-use crate::driver::PAGES;
 use crate::driver::ReceiptsBuf;
-use crate::frontier::Receipt;
+use crate::driver::{PAGES, Receipt};
 
 /// Bytes reserved for the line of a page.
 const LINE: usize = 1024;

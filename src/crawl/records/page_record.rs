@@ -9,8 +9,7 @@ use crate::crawl::counters::counters;
 use crate::crawl::fields::FieldValue;
 use crate::crawl::http::is_unwanted;
 use crate::driver::repair::PageLine;
-use crate::driver::{PageNovelty, PageYield};
-use crate::frontier::Receipt;
+use crate::driver::{PageNovelty, PageYield, Receipt};
 use crate::gate::Via;
 
 /// One line of `pages.jsonl`: what became of one URL. Every key is present in every line; `null` is "not known".

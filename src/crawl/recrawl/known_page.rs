@@ -33,9 +33,9 @@ use std::sync::Mutex;
 use crate::address::{BaseUrl, Fingerprint};
 use crate::crawl::http::Response;
 use crate::crawl::lock::lock;
-use crate::driver::{Fields, half_checksum, varint};
+use crate::driver::{Fields, LinkUrl, half_checksum, varint};
 use crate::frontier::Validators;
-use crate::gate::{Gate, LinkUrl};
+use crate::gate::Gate;
 
 /// Bytes of a head.
 pub(super) const HEAD: usize = 24;

@@ -12,9 +12,9 @@ use crate::crawl::lock::lock;
 use crate::crawl::options::{CrawlOptions, ParseOptions, SitemapOptions};
 use crate::crawl::records::{Edge, LinkCounts, Listing, Skips};
 use crate::crawl::recrawl::{LinkTurn, Outlinks};
-use crate::driver::{Content, has_userinfo};
+use crate::driver::{Content, LinkUrl, Links, has_userinfo};
 use crate::frontier::Preferences;
-use crate::gate::{Found, Gate, LinkUrl, Links, Refusal, Via};
+use crate::gate::{Found, Gate, Refusal, Via};
 
 /// The kind of a link of an unchanged page. The kind that it had when it was found is not kept.
 const UNCHANGED: &str = "unchanged";

@@ -9,7 +9,8 @@ use crate::crawl::html::{LONGEST_URL, LinkKind, LinkText, each_json_ld, parse};
 use crate::crawl::http::Response;
 use crate::crawl::media_types::essence;
 use crate::crawl::recrawl::LinkTurn;
-use crate::gate::{LinkUrl, Refusal};
+use crate::driver::LinkUrl;
+use crate::gate::Refusal;
 
 /// Takes the links of an HTML page.
 pub(super) fn read_page(response: &Response, base: BaseUrl, options: &ReadOptions, extract: &mut Extract) {

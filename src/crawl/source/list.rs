@@ -12,8 +12,9 @@ use crate::crawl::sitemap::{
     SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapPlace, is_feed, is_sitemap, read_sitemap,
     with_scheme,
 };
+use crate::driver::LinkUrl;
 use crate::frontier::{Lease, LeaseKind};
-use crate::gate::{Found, Gate, LinkUrl, Refusal, ScopeKind, Via};
+use crate::gate::{Found, Gate, Refusal, ScopeKind, Via};
 
 /// At most this many levels of sitemaps may be above a sitemap. The protocol allows one; a second is found in practice.
 const MOST_ABOVE: u32 = 2;

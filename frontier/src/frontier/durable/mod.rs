@@ -29,7 +29,7 @@ use crate::gate::{DropRule, Position};
 pub(crate) use entry::Entry;
 pub(crate) use image::{IdleHost, InvalidChunk, idle_hosts, needed, waiting};
 pub(crate) use moves::{Moves, MovesBuf, Scores, ScoresBuf};
-pub use record::Receipt;
+pub(crate) use record::Receipt;
 pub(crate) use record::{
     AnsweredRecord, Aside, AsideRecord, Counts, DisallowedRecord, DueRecord, HostRecord, LentRecord, MovedRecord,
     Receipts, ReceiptsBuf, Record, RobotsRecord, RuleRound, Settled,

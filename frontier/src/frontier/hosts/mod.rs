@@ -32,7 +32,7 @@ mod politeness;
 pub(crate) mod politeness_table;
 mod robots_file;
 mod slot;
-mod statistics;
+pub(crate) mod statistics;
 mod table;
 mod usage;
 
@@ -48,7 +48,7 @@ pub(crate) use politeness_table::{
 pub use robots_file::Validators;
 pub(crate) use robots_file::{RULES_HOLD, RobotsFile, RobotsRedirect, Rules};
 pub(crate) use slot::{GroupKind, HostId, HostState, ListLink, RateGroupId, SchedulingState, ServerAddress};
-pub(crate) use statistics::Evicted;
-pub use statistics::{HostStatistics, QueueStatistics};
+pub use statistics::QueueStatistics;
+pub(crate) use statistics::{Evicted, HostStatistics};
 pub(crate) use table::{Hosts, RulesCache, SchedulingStates};
 pub(crate) use usage::{HostBudget, HostCost, Usage};

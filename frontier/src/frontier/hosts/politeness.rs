@@ -80,7 +80,7 @@ pub struct Politeness {
     pub robots_ttl: Duration,
     /// Bytes of parsed robots rules that stay in memory. Beyond that, the least recently used are dropped, and read from the journal when
     /// their host is next asked. It may be exceeded by the rules of one host, and is no bound over a journal that keeps no rules, such as
-    /// the [`Arena`](crate::frontier::Arena).
+    /// the [`Arena`](crate::driver::Arena).
     pub robots_memory: usize,
 }
 
