@@ -8,7 +8,7 @@
 //! | for | names |
 //! |---|---|
 //! | bytes on disk | [`Fields`], [`varint`], [`checksum`], [`half_checksum`], [`RunningChecksum`] |
-//! | texts of URLs, line by line | [`SeedList`], [`Seed`], [`SeedError`], [`TextLine`], [`canonicalize_line`], [`canonicalize_lines`], [`MARGIN`], [`QueryEncoder`], [`has_userinfo`], [`without_userinfo`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`] |
+//! | texts of URLs, line by line | [`SeedList`], [`Seed`], [`SeedError`], [`TextLine`], [`canonicalize_line`], [`canonicalize_lines`], [`MARGIN`], [`QueryEncoder`], [`has_userinfo`], [`without_userinfo`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`], [`is_public_suffix`] |
 //! | tables of hosts and patterns | [`HostTable`], [`HostPattern`], [`patterns`], [`Firsts`] |
 //! | what a page says | [`Links`], [`LinkUrl`], [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
 //! | how hosts are asked | [`PolitenessTable`], [`Sharing`], [`AddressSharing`], [`Waited`], [`HostTurn`] |
@@ -39,7 +39,7 @@ pub use crate::gate::budget::page_yield::{Content, PageEvidence, PageNovelty, Pa
 pub use crate::gate::links::{LinkUrl, Links};
 pub use crate::gate::options::patterns;
 pub use crate::gate::refusal::Ruled;
-pub use crate::gate::scope::domain;
+pub use crate::gate::scope::{domain, is_public_suffix};
 pub use crate::job::checkpoint::store::{Checkpoints, FileCopy};
 pub use crate::job::directory::{PAGES, VISITS};
 pub use crate::job::journal::file::{FileJournal, JournalObserver, Needs};

@@ -265,6 +265,11 @@ pub fn domain(host: &str) -> &str {
     if is_address { host } else { psl::domain_str(host).unwrap_or(host) }
 }
 
+/// Whether anyone may register names below this one.
+pub fn is_public_suffix(domain: &str) -> bool {
+    psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
+}
+
 /// The host of a directory: `a.example` of `a.example:8080/b/`.
 fn host_of_directory(directory: &str) -> &str {
     let host = directory.split('/').next().unwrap_or_default();

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::address::CanonicalUrl;
 use crate::crawl::date::cookie_date;
+use crate::driver::is_public_suffix;
 
 /// The most bytes of a name and its value together (RFC 6265 section 6.1).
 const MOST_BYTES: usize = 4096;
@@ -154,11 +155,6 @@ fn path_matches(path: &str, of: &str) -> bool {
 fn domain_matches(host: &str, domain: &str) -> bool {
     let is_address = || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     host == domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')) && !is_address()
-}
-
-/// Whether anyone may register names below this one.
-fn is_public_suffix(domain: &str) -> bool {
-    psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
 }
 
 /// The prefix of a line whose cookie is hidden from scripts.
