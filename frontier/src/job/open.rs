@@ -76,7 +76,8 @@ impl Frontier<JobJournal> {
     /// ```
     /// use std::fs;
     ///
-    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Receipt, Timestamp};
+    /// use crawler_frontier::driver::Receipt;
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Outcome, Timestamp};
     /// use crawler_frontier::job::OpenOptions;
     ///
     /// # let directory = tempfile::tempdir()?;
