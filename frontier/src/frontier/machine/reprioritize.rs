@@ -299,8 +299,8 @@ impl<J: Journal> Frontier<J> {
         Ok(done)
     }
 
-    /// The hosts of the URLs at these positions, by their numbers. `None` stands for all hosts, if so many URLs are named that a walk over
-    /// all of them takes no longer.
+    /// The numbers of the hosts that have the URLs at these positions. `None` means all hosts: with as many URLs named, a walk over all
+    /// hosts takes no longer.
     fn hosts_of(&mut self, named: &ScoreTable) -> io::Result<Option<Vec<HostId>>> {
         if (named.len() as u64).saturating_mul(FEW) >= self.state.count().queued {
             return Ok(None);

@@ -6,8 +6,8 @@
 //! # Several pages of one host at once
 //!
 //! If [`connections_per_host`](crate::frontier::Politeness::connections_per_host) is more than one, a host goes back to the queues of hosts
-//! as soon as one of its pages is lent out. Meanwhile [`InFlight`] has three things, none of which is state: which of its pages are out,
-//! when its next request may start, and which outstanding requests were sent before it failed.
+//! as soon as one of its pages is lent out. From then on [`InFlight`] knows which of its pages are out, when its next request may start,
+//! and which outstanding requests were sent before it failed. None of this is state.
 //!
 //! A host has one request at a time while it fails and for its robots.txt, and
 //! [`first_contacts_per_host`](crate::frontier::Politeness::first_contacts_per_host) until it has answered. The robots.txt goes out when all pages
