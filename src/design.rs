@@ -50,8 +50,8 @@
 //! from a university. But names are free, and a domain is not. So turns are counted by registrable domain, and a domain that is ahead of
 //! the average opens no further host until the others have caught up, even while fetchers are idle: a good site rests between two pages,
 //! and a farm of 2,048 hosts would get 2,047 turns meanwhile. The average counts, not the minimum, so one slow site does not delay the
-//! others. Only new hosts wait, so hosts already begun go on at full speed. A crawl of honest domains takes no longer than crawling the
-//! others and then the one that was ahead.
+//! others. Only new hosts wait, so hosts already begun go on at full speed. If all domains are honest, the crawl takes at most as long as
+//! one that fetches the others first, and then the domain that was ahead.
 //!
 //! **Only mirrors of a seed's host are recognized.** A crawl meets original and copy at the same time, and half of the copy's pages come
 //! first: order does not tell which is which, and a host that copies quickly could have its victim refused. The host that the user named is
@@ -64,7 +64,7 @@
 //! tenths of their shingles with that neighbor are 0.6, 4.7 and 0.9 % of all, six to forty-seven times what was allowed. At a distance of 0
 //! they are 0.01 to 0.03 %, but three tenths to all of the pages that do share nine tenths are missed, and those found are also different
 //! pages: a type's constructor and its destructor, chapters that begin with the same notice. A filter's answer cannot be checked again, so
-//! only equal words count. In Rust's documentation words with a digit in them had to stay: `u32` and `u64` are no numbers.
+//! only equal words count. A word with a digit in it is not a number: Rust's documentation has `u32` and `u64`.
 //!
 //! **A refusal has a reason and a count**, and [`Frontier::explain`](crate::frontier::Frontier::explain) shows the whole decision for one
 //! URL.
@@ -76,8 +76,8 @@
 //! its turn like a page.
 //!
 //! **Its state changes in one function of a record**, live and on resume alike; decisions are separate from changes. A test holds the
-//! property that a live frontier and a replayed one are the same bytes. The replay was once a second frontier, and had a bug that the first
-//! had not.
+//! property that a live frontier and a replayed one are the same bytes. Replay once had its own implementation, with a bug that the live
+//! one did not have.
 //!
 //! **One journal has three uses.** Admissions and their outcomes are appended to a log in segments, with checksums. The queues hold
 //! positions in it, in steps of a byte or a few: 2.3 bytes a URL with ten million of them on one host, 6.6 on 200,000 hosts. So the log is
@@ -154,9 +154,9 @@
 //!
 //! **aws-lc, and AES-128 first.** It is the default of rustls and reqwest. A handshake takes the client 156 microseconds with ECDSA P-256
 //! and 93 with RSA-2048, 52 where a session is resumed (`cargo bench --bench tls`); with ring it takes 186, 124 and 77. AES-256 and SHA-384
-//! add 25. Two prices: 35 s more CPU to build, needing only a C compiler, and 30 ms once in a process, in which aws-lc gathers entropy
-//! before its first handshake. A crawl of http pages alone pays neither at run time. X25519, P-256 and P-384 exchange keys: the
-//! post-quantum exchange would add a kilobyte to each greeting, for pages that everybody may read.
+//! add 25. It has two prices: 35 s more CPU to build (a C compiler is enough), and 30 ms once in a process, in which aws-lc gathers entropy
+//! before its first handshake. A crawl without https does not pay the second. X25519, P-256 and P-384 exchange keys: the post-quantum
+//! exchange would add a kilobyte to each `ClientHello`, to protect pages that everybody may read.
 //!
 //! **No certificate chain is trusted because it was verified before.** That saved 57 microseconds of a handshake with ECDSA P-256 and 24
 //! with RSA-2048, but accepted an expired certificate for an hour longer.
@@ -180,8 +180,8 @@
 //! **An address is a second rate group of the same kind, reported by the fetcher.** It is learned only when a host is first asked, and a
 //! burst of new names must not be connected to before that. So the fetcher tells the frontier what a name resolves to between the lookup
 //! and the connection, and either connects or gives the lease back to wait in the queue: ten thousand new names on one address cost ten
-//! thousand lookups and one connection at a time. A host in two groups waits for the one that is not free; if one calls it and the other is
-//! taken, its place goes to the next host, since a place kept for a host that cannot take it holds up all other hosts.
+//! thousand lookups and one connection at a time. A host in two groups waits for the one that is not free. If one group calls the host
+//! while the other is busy, its turn goes to the next host: a turn kept for a host that cannot use it would hold up all others.
 //!
 //! **Addresses are not saved.** They are reported with each request anyway, since names move; so a restart or an eviction costs each host
 //! one lease that goes back, and no byte in journal or checkpoint. A name resolves to a set, in another order each time: its least member
@@ -198,9 +198,9 @@
 //! and shrinks by halves, so one slow page costs a few longer rests.
 //!
 //! **The rate of the whole crawl is charged in advance, and nothing is read more slowly.** If we held a body back, it would run into the
-//! deadlines that catch servers which send in crumbs. So the frontier starts requests by two clocks: one by their number, one by their
-//! bytes, for which a request is charged as the last responses were, and corrected when it is back. Pages that differ much in size cost up
-//! to a seventh of the rate, since time in which too much was charged is not saved up.
+//! deadlines that catch servers which send a few bytes at a time. So the frontier starts requests by two clocks: one by their number, one
+//! by their bytes, for which a request is charged as the last responses were, and corrected when it is back. Pages that differ much in size
+//! cost up to a seventh of the rate, since time in which too much was charged is not saved up.
 //!
 //! **A Retry-After holds for the rate group, not for the address.** The options declare the hosts of a group to be one server. Nothing
 //! declares this of an address, and one name on it could stop all its other names for a day.

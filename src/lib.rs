@@ -25,8 +25,8 @@
 //!    [`Next`](frontier::Next), says what to do. It hands out a [`Lease`](frontier::Lease) only for a host that is due.
 //! 4. A worker of the [`Crawl`](crawl::Crawl) fetches and parses. The page's links go back to 1; the
 //!    [`Outcome`](frontier::Outcome) completes the lease; a [`PageRecord`](crawl::PageRecord) goes out.
-//! 5. A [`Job`](job::Job) keeps all of it: admissions and outcomes in a [`journal`](job::journal), and now and then a
-//!    [`checkpoint`](job::checkpoint), from which a crawl that was stopped or killed goes on.
+//! 5. A [`Job`](job::Job) keeps all of it on disk: a [`journal`](job::journal) of admissions and outcomes, and now and then a
+//!    [`checkpoint`](job::checkpoint). A crawl that was stopped or killed resumes from both.
 //! 6. In the end a [`Report`](report::Report) says how many pages were fetched, how many URLs were refused and why, and how many the filter
 //!    lost.
 //!

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Pages take a tenth less CPU than with the system's allocator: see `crawler::design`.
+/// With jemalloc, a page takes 11 to 18 % less CPU than with the system's allocator: see `crawler::design`.
 #[cfg(all(unix, not(target_env = "musl")))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

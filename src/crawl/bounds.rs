@@ -163,8 +163,8 @@ const READING: u64 = 8;
 
 /// A budget of bytes. A task that needs more bytes than are left waits, so the process does not grow.
 ///
-/// A quarter of it is for bodies. They grow piece by piece, so they could all wait for each other; to prevent that, one body at a time goes
-/// on without room. Another quarter is for reading pages. A page reserves all the memory that reading it needs at once, and reserves
+/// A quarter of it is for bodies. They grow piece by piece, so they could all wait for each other; to prevent that, one body at a time may
+/// exceed the budget. Another quarter is for reading pages. A page reserves all the memory that reading it needs at once, and reserves
 /// nothing more before it releases that. Idle connections may take a third quarter, by [`ResourceLimits::idle_memory`]. The rest is for
 /// freed memory that the system has not got back yet. At most as many pages are read at once as there are cores.
 #[derive(Clone, Debug)]
@@ -173,7 +173,7 @@ pub(super) struct Memory(Arc<Pools>);
 #[derive(Debug)]
 struct Pools {
     bodies: Arc<Semaphore>,
-    /// The right of one body to go on without room.
+    /// The right of one body to exceed the budget.
     alone: Arc<Semaphore>,
     reading: Arc<Semaphore>,
     /// The size of `reading`.
@@ -186,7 +186,7 @@ struct Pools {
 pub(super) struct Share {
     memory: Memory,
     held: Option<OwnedSemaphorePermit>,
-    /// Held while the fetch goes on without room.
+    /// Held while this body may exceed the budget.
     alone: Option<OwnedSemaphorePermit>,
 }
 

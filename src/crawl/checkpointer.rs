@@ -20,7 +20,7 @@ use crate::job::{FileError, Job};
 
 /// How often the thread checks files, disk and clock.
 const TICK: Duration = Duration::from_secs(1);
-/// Writing checkpoints may take at most one part in this many of the time. The same holds for writing cookies.
+/// Writing checkpoints takes at most 1/33 of the time, and so does writing cookies.
 const SHARE: u32 = 33;
 
 /// Writes a crawl's checkpoints. Stops the crawl before the disk is full, or if another program has changed its files.
@@ -40,9 +40,9 @@ pub(super) struct Checkpointer {
     manifest: (Manifest, PathBuf),
     /// The files of the outputs. Another thread syncs them between two checkpoints.
     pub(super) outputs: OutputKeeper,
-    /// The disturbance of an output that ends the crawl, if there was one.
+    /// Set once an output's file is no longer the one that the crawl writes to. It ends the crawl.
     disturbed: Option<CheckpointError>,
-    /// The totals that the checkpoint under way will keep, as of its counts.
+    /// The totals for the checkpoint under way.
     carried: Carried,
     costs: CheckpointCosts,
 }
@@ -184,7 +184,7 @@ impl Checkpointer {
         }
         let (manifest, directory) = &self.manifest;
         if Manifest::is_gone(directory) {
-            // Logged before the file is back, so that the reason is known by then.
+            // Logged before the file is written again, so that the log explains why it is back.
             tracing::warn!("{}/manifest was removed while the crawl runs; it is written again", directory.display());
             manifest.write_again(directory)?;
         }

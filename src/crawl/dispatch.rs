@@ -30,7 +30,7 @@ pub(super) struct Dispatcher<J: Journal> {
     is_draining: bool,
     /// Nothing new is leased until the crawl is resumed.
     is_paused: bool,
-    /// The time until which all hosts sleep, once it was logged.
+    /// The end of the sleep of all hosts that was logged last.
     slept_until: Option<Timestamp>,
     /// The storage's first error.
     failed: Option<io::Error>,

@@ -42,7 +42,7 @@ pub struct Finished {
     pub longest_due: Option<Duration>,
     /// How many requests of all runs were checked for politeness, and how many came too early.
     pub politeness: PolitenessCounts,
-    /// The request of the last run that came too early by the most.
+    /// The request of the last run that was the furthest too early.
     pub worst_violation: Option<Violation>,
     /// The gate, with its counts and its seen set.
     pub gate: Arc<Gate>,
@@ -62,7 +62,7 @@ pub struct Finished {
     pub timeline: Timeline,
     /// Where the job's outputs end, by name. Empty if the crawl is not kept.
     pub outputs: BTreeMap<String, OutputEnd>,
-    /// The number of pages of the job that is crawled again; `None` if there is none.
+    /// The number of pages in the job that this crawl visits again; `None` if it visits none again.
     pub known: Option<u64>,
     /// The cost of this run's checkpoints; `None` if the crawl is not kept.
     pub checkpoints: Option<CheckpointCosts>,

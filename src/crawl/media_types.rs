@@ -82,7 +82,7 @@ fn known(word: String) -> Result<String, UnknownType> {
     if is_known || word.split_once('/').is_some_and(is_type) { Ok(word) } else { Err(UnknownType(word)) }
 }
 
-/// What a word stands for.
+/// The types, or parts of types, that a word stands for.
 fn names(word: &str) -> impl Iterator<Item = &str> {
     let others = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, names)| *names);
     let own = others.is_none().then_some(word);
@@ -180,7 +180,7 @@ fn types(header: &str) -> impl Iterator<Item = (&str, &str)> {
     values.filter_map(type_of)
 }
 
-/// The type that one value of a header is, and its parameters from the first `;` on; `None` if it is no valid type.
+/// The type in one value of a header, and its parameters from the first `;` on; `None` if the type is not valid.
 fn type_of(value: &str) -> Option<(&str, &str)> {
     let value = value.trim_matches(is_blank);
     let (essence, parameters) = value.split_at(value.find(';').unwrap_or(value.len()));

@@ -19,7 +19,7 @@
 //!
 //! The other modules: `options` has the settings, `shared` the state of all tasks, `stop` the handle that ends or pauses a crawl,
 //! `observer` looks into an unfinished one, `finished` has its numbers, `error` the reasons why it cannot begin or go on. Several of these
-//! use `media_types`, `latencies`, `date` and `lock`.
+//! use `counters`, `media_types`, `latencies`, `date`, `sorter` and `lock`.
 //!
 //! # The order of its writes
 //!
@@ -39,9 +39,9 @@
 //! If step 2 or 3 fails, the crawl is marked as broken before another page may pass, and writes no further checkpoint: the last checkpoint,
 //! which has neither the links nor the seen set that holds them, stays the last.
 //!
-//! A kill takes the last group of the journal and of each output. Any of them may then be ahead of the others, and a resume goes by the one
-//! that has the fewest pages. Losing the end of the journal is harmless: the only writes that depend on it are records of pages, and they
-//! are cut off.
+//! A kill loses the last group of the journal and of each output. Any of them may then be ahead of the others, and a resume goes by the one
+//! with the fewest pages. Losing the end of the journal is harmless: the only writes that depend on it are records of pages, and they are
+//! cut off.
 //!
 //! A **checkpoint** must see all of a page or nothing. It waits until no page is between steps 2 and 4, reads the counts and lets the pages
 //! go on. It counts only when everything that it names is safe on disk: first hosts and seen set, then the journal, then each output up to

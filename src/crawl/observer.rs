@@ -28,7 +28,7 @@ use crate::lending::Clock;
 /// Looks into a crawl while it runs, from any thread. [`Crawl::observer`](super::Crawl::observer) makes one. Cheap to clone.
 pub struct Observer<J: Journal = Arena> {
     pub(super) shared: Arc<Shared<J>>,
-    /// The number of pages of the job that is crawled again.
+    /// The number of pages in the job that this crawl visits again.
     pub(super) known: Option<u64>,
 }
 

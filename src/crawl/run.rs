@@ -50,7 +50,7 @@ pub struct Crawl<J: Journal = Arena> {
     /// Where bodies are kept, if they are kept.
     pub(super) bodies: Option<Arc<Bodies>>,
     pub(super) recrawl: Recrawl,
-    /// The number of pages of the job that is crawled again.
+    /// The number of pages in the job that this crawl visits again.
     known: Option<u64>,
     options: CrawlOptions,
     limits: ResourceLimits,

@@ -138,7 +138,7 @@ impl<J: Journal> Shared<J> {
         Spent { elapsed_us, cost }
     }
 
-    /// Acts on a full filter, which loses more pages than promised, as the user has chosen.
+    /// If the filter is full, stops the crawl or warns, as the user has chosen: a full filter loses more pages than promised.
     pub(super) fn check_fill(&self) {
         let seen = self.frontier.gate().seen();
         if !seen.is_full() {

@@ -47,7 +47,7 @@ impl<R: AsRef<[u8]> + Ord + for<'a> TryFrom<&'a [u8]> + 'static> Sorter<R> {
     /// # Errors
     /// If there is no space: a [`FileError`] with the directory.
     pub(crate) fn add(&mut self, record: R) -> io::Result<()> {
-        // Only what is dropped has bytes elsewhere.
+        // A record with a `drop` is a box, whose bytes are elsewhere. Any other record is its bytes.
         self.bytes += size_of::<R>() + if needs_drop::<R>() { record.as_ref().len() } else { 0 };
         self.records.push(record);
         if self.bytes < self.memory {

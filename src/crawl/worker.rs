@@ -48,7 +48,7 @@ struct Counted {
     /// The URL was given up with its host.
     is_given_up: bool,
     has_record: bool,
-    /// It brought the sitemap of its host.
+    /// The sitemap at the host's usual place was admitted with it.
     has_sitemap: bool,
     waited: Waited,
 }
@@ -392,7 +392,7 @@ impl<J: Journal> Worker<J> {
         Ok(admitted)
     }
 
-    /// Admits the sitemap that a host may have at its usual place, with the host's first page.
+    /// Called with a host's first page: admits the sitemap that the host may have at the usual place.
     fn admit_sitemap(&self, lease: &Lease) -> Option<Admitted> {
         let gate = self.shared.frontier.gate();
         match gate.admit(guess_sitemap(gate, lease, &self.shared.read)?) {

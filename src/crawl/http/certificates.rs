@@ -62,7 +62,7 @@ impl ClientIdentity {
     }
 }
 
-/// Our certificate and its key, which may be renewed while a connection is open.
+/// A client certificate whose files are read again for each handshake, since they may have been renewed.
 #[cfg(feature = "cluster")]
 #[derive(Debug)]
 pub(super) struct Renewed {
@@ -213,7 +213,7 @@ pub(super) struct InvalidTlsName;
 pub(crate) const NO_ROOTS: &str =
     "this machine has no certificates of authorities: install Debian's ca-certificates, or name a file by --ca-file";
 
-/// A system without certificates of authorities. Each certificate is refused with it.
+/// The reason why each certificate is refused on a machine without certificates of authorities.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{NO_ROOTS}")]
 pub(super) struct NoRoots;

@@ -1,7 +1,8 @@
-//! Challenges: what a front end sends in place of a page, to visitors that it takes for robots. Each shape is known by a header or, where
-//! none tells, by the beginning of the body: a title, some bytes, or both.
+//! Challenges. A front end, such as a CDN or a bot filter, sends one in place of the page if it takes the visitor for a robot. A challenge
+//! is recognized by a header or, if no header tells, by the beginning of its body: the title, some bytes, or both.
 //!
-//! A page with such words is no challenge. So bytes alone count only in a refusal, and in a 200 or 202 that has no title of its own.
+//! An ordinary page may quote such bytes. So bytes alone count only with a status by which front ends refuse, and in a 200 or 202 with an
+//! empty title, or with a script and no title.
 
 use std::borrow::Cow;
 
@@ -9,13 +10,14 @@ use http::header::HeaderMap;
 use memchr::memchr_iter;
 use memchr::memmem::find;
 
-/// This many bytes of a body are looked at; the body of a refusal is kept as far.
+/// At most this many bytes of a body are examined. The same number is kept of a body that is not read.
 pub(super) const READ: usize = 4096;
 
 /// Statuses by which front ends refuse.
 const REFUSED: [u16; 9] = [401, 403, 405, 406, 418, 428, 429, 451, 503];
 
-/// Headers: whose, the name, values (none: any value), and whether any status will do instead of a refusal.
+/// Headers that mark a challenge: the front end, the header's name, its values (none: any value), and whether it counts with any status. If
+/// not, it counts only with a status of [`REFUSED`].
 const HEADERS: [(&str, &str, &[&str], bool); 6] = [
     ("aws", "x-amzn-waf-action", &["captcha", "challenge"], true),
     ("cloudflare", "cf-mitigated", &["challenge"], true),
@@ -25,7 +27,8 @@ const HEADERS: [(&str, &str, &[&str], bool); 6] = [
     ("vercel", "x-vercel-mitigated", &["challenge", "deny"], true),
 ];
 
-/// Bodies: whose, how the title begins, bytes that are there, and whether it may come with a 200 or 202 too. An empty text is not asked for.
+/// Bodies of challenges: the front end, the beginning of the title, bytes in the body, and whether it also counts with a 200 or 202. An
+/// empty text fits every body.
 const BODIES: [(&str, &str, &str, bool); 29] = [
     ("akamai", "Access Denied", "edgesuite", false),
     ("akamai", "", "bm-verify=", true),
@@ -58,7 +61,7 @@ const BODIES: [(&str, &str, &str, bool); 29] = [
     ("sucuri", "You are being redirected", "sucuri_cloudproxy_js", true),
 ];
 
-/// The front end whose challenge this response is; `None` if it is none that is known.
+/// The front end whose challenge this response is; `None` if it is not a known challenge.
 pub(super) fn challenger(status: u16, headers: &HeaderMap, body: &[u8]) -> Option<&'static str> {
     let is_refusal = REFUSED.contains(&status);
     for (name, value) in headers {
@@ -87,7 +90,7 @@ pub(super) fn challenger(status: u16, headers: &HeaderMap, body: &[u8]) -> Optio
     BODIES.iter().find(is_shape).map(|(by, ..)| *by)
 }
 
-/// The title in a page's beginning, empty without one; and whether a script comes before it.
+/// The title at the beginning of a page, empty if there is none; and whether there is a script or a title, even an empty one.
 fn head(page: &[u8]) -> (Cow<'_, str>, bool) {
     let mut has_script = false;
     for at in memchr_iter(b'<', page) {

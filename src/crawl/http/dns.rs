@@ -47,7 +47,7 @@ impl Names {
         Self::System(Arc::new(Resolver::new(Guard::open(), lookups, Arc::default())))
     }
 
-    /// Looks a name up, and waits for the answer, so that the next request to it need not wait.
+    /// Looks a name up, and waits for the answer, so that the next lookup of it need not wait.
     pub(super) async fn look_up_ahead(&self, host: &str, is_first_contact: bool) {
         if let Self::System(resolver) = self {
             resolver.look_up_ahead(host, is_first_contact).await;

@@ -38,7 +38,7 @@ const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
 const SHORT: u64 = 64;
 /// After this many pieces of a body, their average size is bounded.
 const MANY_PIECES: u64 = 16 * 1024;
-/// The least average size of many pieces, in bytes: a piece costs as much as a kilobyte.
+/// The least average size of many pieces, in bytes: to handle a piece costs as much as to handle a kilobyte.
 const MIN_PIECE: u64 = 32;
 
 /// Fetches URLs with GET, within every limit of [`FetchOptions`]. It follows no redirects. A secret is sent only to the origin that it is

@@ -9,15 +9,15 @@
 //! ```
 //!
 //! The site fetches the URL in `Signature-Agent`, finds the key whose JWK thumbprint (RFC 7638, RFC 8037 appendix A.3) is `keyid`, and
-//! checks the signature over the host that was asked. Each try of a request is signed by itself, with a new nonce: nothing is replayed. A
-//! proxy's own request, CONNECT, is never signed.
+//! checks the signature over the host that was requested. Each attempt is signed anew, with a new nonce, so no signature is sent twice. A
+//! CONNECT to a proxy is never signed.
 //!
 //! # Keys
 //!
 //! A key file is a JWK Set with the private halves, or one private JWK, or an Ed25519 key in PEM (PKCS#8), as `openssl genpkey` writes it.
-//! Of several keys, that with the latest `nbf` that has passed signs; all that have not expired are in the directory. So a new key is
-//! published some time before it signs, and the old one for some time after. A file that changes is read anew, at most once a second; if it
-//! cannot be read, or has no key that signs now, the keys from before stay in force.
+//! If there are several keys, the one with the latest `nbf` in the past signs, and all that have not expired are in the directory. So a new
+//! key can be published before it signs, and the old one for some time after. A file that changes is read again, at most once a second. If
+//! it cannot be read, or has no key that signs now, the keys read before stay in force.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -61,7 +61,7 @@ pub enum SigningError {
     /// `identity.agent` is missing or unfit.
     #[error("identity.agent: {0}")]
     Agent(String),
-    /// A name in `identity.hosts` is none.
+    /// An entry of `identity.hosts` is not a host's name.
     #[error("identity.hosts: {0:?} is no host's name")]
     Host(String),
     /// The keys cannot be read.
@@ -72,7 +72,7 @@ pub enum SigningError {
         /// Why, and what to do.
         reason: String,
     },
-    /// A request has no host, or one that no header can have.
+    /// A request has no host, or one that cannot be in a header.
     #[error("not signed: {0}")]
     Request(String),
 }
@@ -85,16 +85,16 @@ struct Signer {
     exp: Option<u64>,
 }
 
-/// The keys in force, and what their file was like when it was read.
+/// The keys in force, and the state of their file when it was read.
 struct Keys {
     signers: Arc<[Signer]>,
     stamp: Option<Stamp>,
     looked_at: Instant,
-    /// Why the file could not be read again, once it was said.
+    /// The last logged reason why the file could not be read again.
     said: Option<String>,
 }
 
-/// What changes when a file changes.
+/// The modification time, the length and the inode of a file: any of them tells that the file has changed.
 type Stamp = (SystemTime, u64, u64);
 
 /// Signs requests, so that sites know who sent them. Shared by reference; many tasks may sign at once.
@@ -273,7 +273,7 @@ fn authority<B>(request: &Request<B>) -> Option<String> {
     Some(authority.strip_suffix(port).map(str::to_owned).unwrap_or(authority))
 }
 
-/// From when to when a signature holds that is made now.
+/// The times from which and until which a signature made now is valid.
 fn dates(now: u64, validity: u64) -> (u64, u64) {
     (now.saturating_sub(CLOCKS), now + validity + CLOCKS)
 }
@@ -308,7 +308,7 @@ fn params(label: &str, thumbprint: &str, (created, expires): (u64, u64), nonce: 
     )
 }
 
-/// What is signed (RFC 9421 section 2.5).
+/// The signature base: the text that is signed (RFC 9421 section 2.5).
 fn base(label: &str, authority: &str, agent: &str, params: &str) -> String {
     format!(
         "\"@authority\": {authority}\n\"signature-agent\";key=\"{label}\": \"{agent}\"\n\"@signature-params\": {params}"

@@ -22,17 +22,19 @@ pub(crate) const DIRECTORY_PATH: &str = "/.well-known/http-message-signatures-di
 /// The media type of that file.
 #[cfg(feature = "cli")]
 pub(crate) const DIRECTORY_TYPE: &str = "application/http-message-signatures-directory+json";
+
 /// The identity that requests are signed with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IdentityOptions {
     /// The key file, or the environment variable that has its content. `None` signs nothing.
     pub key: Option<IdentityKey>,
-    /// The URL of the directory of our keys, by which sites know us. Of `https://bot.example`, it is the well-known place there.
+    /// The URL of the directory of our keys, by which sites know us. A site alone, such as `https://bot.example`, stands for the well-known
+    /// path there.
     pub agent: Option<String>,
-    /// How long a signature holds, for sites whose clocks are off by up to a minute.
+    /// How long a signature is valid. A minute is added at both ends, for sites whose clocks are off.
     pub validity: Duration,
-    /// The hosts that requests are signed for: `example.org`, or `*.example.org` with all below it. Empty is all hosts.
+    /// The hosts that requests are signed for: `example.org`, or `*.example.org` with all below it. If empty, all hosts.
     pub hosts: Vec<String>,
 }
 
@@ -77,7 +79,7 @@ impl fmt::Display for IdentityKey {
     }
 }
 
-/// The URL that is sent as the agent: https, without user, query or fragment. A site alone stands for the well-known place there.
+/// The URL that is sent as the agent: https, without user, query or fragment. A site alone stands for the well-known path there.
 pub(super) fn agent_url(agent: Option<&str>) -> Result<String, String> {
     const NEEDED: &str = "set it to the site where your keys are published, such as https://bot.example";
     let agent = agent.filter(|agent| !agent.is_empty()).ok_or(NEEDED)?;
@@ -89,7 +91,7 @@ pub(super) fn agent_url(agent: Option<&str>) -> Result<String, String> {
     Ok(format!("{}{path}", url.origin()))
 }
 
-/// What is before an Ed25519 key in PKCS#8: version 0, the OID of Ed25519, and two octet strings (RFC 8410 section 7).
+/// The bytes before an Ed25519 key in PKCS#8: version 0, the OID of Ed25519, and two octet strings (RFC 8410 section 7).
 const PKCS8_HEAD: [u8; 16] = [48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32];
 /// At most this many keys of a file are taken.
 const MOST_KEYS: usize = 32;
@@ -173,17 +175,17 @@ impl Jwk {
         self.d.is_some()
     }
 
-    /// From when on it signs.
+    /// The time from which it signs.
     pub fn signs_from(&self) -> Option<SystemTime> {
         self.nbf.map(|nbf| UNIX_EPOCH + Duration::from_secs(nbf))
     }
 
-    /// Until when it is published.
+    /// The time until which it is published.
     pub fn published_until(&self) -> Option<SystemTime> {
         self.exp.map(|exp| UNIX_EPOCH + Duration::from_secs(exp))
     }
 
-    /// Sets until when it is published.
+    /// Sets the time until which it is published.
     pub fn publish_until(&mut self, until: SystemTime) {
         self.exp = Some(seconds(until));
     }
@@ -239,7 +241,7 @@ impl JwkSet {
         Ok(set)
     }
 
-    /// The public halves of those that are published at this time: the directory.
+    /// The directory: the public halves of the keys that are published at this time.
     #[must_use]
     pub fn directory(&self, now: SystemTime) -> Self {
         let now = seconds(now);
@@ -247,7 +249,8 @@ impl JwkSet {
         Self { keys: published.map(Jwk::public).collect() }
     }
 
-    /// The key that signs at this time: that with the latest `nbf` that has passed, of those that are published; of equal ones, the first.
+    /// The key that signs at this time: of the published keys whose `nbf` has passed, the one with the latest `nbf`; of equal ones, the
+    /// first.
     pub fn signing(&self, now: SystemTime) -> Option<&Jwk> {
         let now = seconds(now);
         let may = |key: &&Jwk| key.nbf.is_none_or(|nbf| nbf <= now) && key.exp.is_none_or(|exp| now < exp);
@@ -283,7 +286,7 @@ pub(super) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Writes a key file that only its owner can read, in the place of one that is there, all of it or nothing.
+/// Writes a key file that only its owner can read. It replaces an existing file whole, or not at all.
 ///
 /// # Errors
 /// If it cannot be written.

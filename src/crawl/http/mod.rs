@@ -9,6 +9,7 @@
 //! | which addresses may be connected to | `guard`, `network` |
 //! | content codings of bodies | `decoder`, `codec` |
 //! | headers, sign-ins and client certificates for particular hosts | `access_rules`, `access` |
+//! | signatures of requests, and the keys for them | `identity`, `identity_keys` |
 //! | cookies | `cookie`, `cookie_jar` |
 //! | challenges of front ends | `challenge` |
 //! | shortages of this machine | `shortage` |

@@ -117,7 +117,7 @@ impl RequestHeaders {
                 headers.push((header::FROM, value("fetch.contact", contact)?));
             }
             Some(contact) => agent.extend([" (+", contact, ")"]),
-            // Who reads the logs finds the same site there that the signatures name.
+            // So a server's log has the same site as the signatures.
             None => {
                 if let Some(site) = options.identity.site() {
                     agent.extend([" (+", &site, ")"]);

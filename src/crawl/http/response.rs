@@ -38,7 +38,7 @@ pub struct Response {
     pub canonical: Option<String>,
     /// The directives of the X-Robots-Tag headers for this agent.
     pub robots: RobotsTag,
-    /// What its head prefers the page to be used for: by `Content-Usage`, `Content-Signal`, and `noai` and `noimageai` of `X-Robots-Tag`.
+    /// The uses of the page that its head prefers: by `Content-Usage`, `Content-Signal`, and `noai` and `noimageai` of `X-Robots-Tag`.
     pub preferences: Preferences,
     /// The front end that sent a challenge instead of the page.
     pub(in crate::crawl) challenge: Option<&'static str>,
@@ -168,8 +168,8 @@ pub(super) fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Itera
     headers.get_all(name).iter().map(|value| header_text(value.as_bytes()))
 }
 
-/// The headers that say what a page may be used for: each name with all of its values as one, and what that says. Content-Signal is no
-/// header of a standard; some front ends send it.
+/// The headers that say what a page may be used for: each name, all of its values as one text, and the preferences in it. Content-Signal is
+/// not in any standard; some front ends send it.
 fn stated(headers: &HeaderMap) -> impl Iterator<Item = (&'static str, String, Preferences)> {
     type Reads = fn(&[u8]) -> Preferences;
     let all: [(&str, &str, Reads); 2] = [

@@ -53,7 +53,7 @@ pub(super) struct Connector {
 }
 
 impl Tls {
-    /// Verifies certificates by the system's roots and those in `ca_files`. Where there are none, each handshake fails, and only http works.
+    /// Verifies certificates by the system's roots and those in `ca_files`. If there are none, each handshake fails, and only http works.
     ///
     /// # Errors
     /// When a file of certificates cannot be read.
@@ -211,7 +211,7 @@ pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
     Some(format!("{words} ({error})"))
 }
 
-/// Whether a certificate could not be checked, since this machine has none of authorities.
+/// Whether a certificate could not be checked because this machine has no certificates of authorities.
 pub(super) fn lacks_roots(error: &(dyn Error + 'static)) -> bool {
     use rustls::{CertificateError, Error};
     matches!(error.downcast_ref(), Some(Error::InvalidCertificate(CertificateError::Other(other))) if other.0.is::<NoRoots>())
