@@ -325,7 +325,7 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
         _ => {}
     }
     let (key, reason) = match error {
-        CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot stand in a header"),
+        CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot be in a header"),
         // The message holds no secret: given values are not secret, and an unreadable one is only named.
         CrawlError::Fetcher(FetcherError::Access(error)) => return CommandError::new(Exit::Usage, error.to_string()),
         CrawlError::Checkpoint(CheckpointError::Changed { option }) => {

@@ -225,7 +225,7 @@ impl Memory {
         let need = steps((body as u64).saturating_mul(READING)).clamp(1, pools.most_reading);
         let core = Arc::clone(&pools.readers).acquire_owned().await;
         let memory = Arc::clone(&pools.reading).acquire_many_owned(need).await;
-        let never = "nobody closes it";
+        let never = "it is never closed";
         ReadPermit { _core: core.expect(never), _memory: memory.expect(never) }
     }
 }
@@ -251,7 +251,7 @@ impl Share {
         let began = Instant::now();
         tokio::select! {
             biased;
-            more = Arc::clone(&pools.bodies).acquire_many_owned(wanted - has) => self.take(more.expect("nobody closes it")),
+            more = Arc::clone(&pools.bodies).acquire_many_owned(wanted - has) => self.take(more.expect("it is never closed")),
             alone = Arc::clone(&pools.alone).acquire_owned() => self.alone = alone.ok(),
         }
         began.elapsed()

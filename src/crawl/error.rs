@@ -29,7 +29,7 @@ pub enum CrawlError {
     #[error(transparent)]
     Job(#[from] JobError),
     /// An output is shorter than what the job wrote to it.
-    #[error("{} has {found} bytes, and the job wrote {expected}: without its output it cannot go on", path.display())]
+    #[error("{} has {found} bytes, and the job wrote {expected}: the job cannot go on without its output", path.display())]
     Output {
         /// The file of page records, or of another output.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum CrawlError {
     },
     /// The output has records, but the job has no journal of them.
     #[error(
-        "{} has {found} bytes of records, and {} has neither journal nor checkpoints of them: put back what was there, or move \
+        "{} has {found} bytes of records, and {} has neither journal nor checkpoints of them: put these back, or move \
          the records away and start afresh with --overwrite",
         path.display(),
         journal.display()

@@ -65,7 +65,7 @@ impl FieldSet {
             let error =
                 |key, value: &str, reason| FieldError { name: name.clone(), key, value: value.to_owned(), reason };
             if rule.select.is_empty() {
-                return Err(error("select", "", "it is missing, and says by CSS which elements are taken".to_owned()));
+                return Err(error("select", "", "it is missing: the CSS selector of the elements to take".to_owned()));
             }
             let selector = selector(&rule.select).map_err(|reason| error("select", &rule.select, reason))?;
             let regex = rule.regex.as_ref().map(|regex| {

@@ -230,7 +230,7 @@ fn what_no_outcome_confirms_is_cut_off_the_output() {
     assert!(desk.pages().is_superset(&before));
 
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    desk.resume(&[]).says(4, "without its output it cannot go on");
+    desk.resume(&[]).says(4, "the job cannot go on without its output");
 }
 
 #[test]

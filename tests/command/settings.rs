@@ -236,7 +236,7 @@ fn a_rule_that_cannot_be_is_told_by_file_line_and_key() {
         ("[extract.a]\nselect = \"a[\"", r#"r.toml:2:10: extract."a".select = "a[": character 2: it ends too early"#),
         (
             "[extract.a]\nmany = true",
-            r#"r.toml:1:10: extract."a".select = "": it is missing, and says by CSS which elements are taken"#,
+            r#"r.toml:1:10: extract."a".select = "": it is missing: the CSS selector of the elements to take"#,
         ),
         ("[extract.a]\nselect = \"a\"\nregex = \"(\"", "r.toml:3:9: extract.\"a\".regex"),
         ("[extract.a]\nslect = \"a\"", r#"r.toml:2:1: unknown key `extract."a".slect`; did you mean `select`?"#),

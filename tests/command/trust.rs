@@ -133,9 +133,9 @@ async fn a_name_that_begins_or_ends_with_a_hyphen_is_good_by_a_wildcard() {
         assert_eq!(fetched(by_wildcard, name, |_| {}).await, Err(Failure::Tls), "{name}: nobody's authority");
     }
     for (address, name, authority, words) in [
-        (by_name, "-a.site.test", "ecdsa-authority.pem", "only a wildcard is good for a name that begins like this"),
-        (by_wildcard, "-a.b.site.test", "wildcard-authority.pem", "only a wildcard is good for a name"),
-        (by_wildcard, "-a.other.test", "wildcard-authority.pem", "only a wildcard is good for a name"),
+        (by_name, "-a.site.test", "ecdsa-authority.pem", "only a wildcard certificate can be valid for a name that begins like this"),
+        (by_wildcard, "-a.b.site.test", "wildcard-authority.pem", "only a wildcard certificate can be valid for a name"),
+        (by_wildcard, "-a.other.test", "wildcard-authority.pem", "only a wildcard certificate can be valid for a name"),
         (by_wildcard, "a.-b.site.test", "wildcard-authority.pem", "no certificate can be for this name"),
         (by_wildcard, "a.b-.site.test", "wildcard-authority.pem", "no certificate can be for this name"),
     ] {
@@ -207,7 +207,7 @@ fn files_that_are_no_certificates_are_refused_by_their_names() {
     let [ecdsa, rsa_key] = [pem("ecdsa.pem"), pem("rsa-key.pem")];
     refused("fetch.ca_files = [\"gone.pem\"]", "fetch.ca_files: gone.pem: No such file");
     refused("fetch.ca_files = [\"empty.pem\"]", "fetch.ca_files: empty.pem: no certificate in it");
-    refused("fetch.ca_files = [\"broken.pem\"]", "fetch.ca_files: broken.pem: a certificate in it is none");
+    refused("fetch.ca_files = [\"broken.pem\"]", "fetch.ca_files: broken.pem: a certificate in it is invalid");
     let of_rule = "hosts.\"site.test\".client_certificate: ";
     refused(&rule(&ecdsa, &rsa_key), &format!("{of_rule}the key in {}", rsa_key.display()));
     refused(&rule(&ecdsa, &ecdsa), &format!("{of_rule}{}: no private key in it", ecdsa.display()));

@@ -606,7 +606,7 @@ async fn codings_are_undone_within_the_caps() {
             );
             let error = unknown.incomplete.map(|error| (error.failure, error.to_string()));
             let is_lost = error
-                .is_some_and(|(failure, words)| failure == Failure::BadResponse && words.contains("cannot be undone"));
+                .is_some_and(|(failure, words)| failure == Failure::BadResponse && words.contains("cannot be decoded"));
             assert_eq!(is_lost, unknown.raw && kind == "text/html", "a page that cannot be read says so");
         }
     }
@@ -657,7 +657,7 @@ async fn private_addresses_are_refused() {
     let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:6667/").await.unwrap_err();
     assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 6667 belongs to another protocol"));
     let error = Fetcher::new(&options()).unwrap().fetch("http://127.0.0.1:0/").await.unwrap_err();
-    assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 0 cannot be asked"));
+    assert_eq!((error.failure, &error.message[..]), (Failure::Port, "port 0 cannot be connected to"));
 }
 
 #[tokio::test]

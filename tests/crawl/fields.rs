@@ -106,5 +106,5 @@ fn what_cannot_be_compiled_is_told() {
     let regex = new(FieldRule { regex: Some("(".to_owned()), ..rule("a") });
     assert!(regex.starts_with("extract.\"it\".regex = \"(\": ") && regex.contains("unclosed group"), "{regex}");
     assert_eq!(new(rule("a[")), "extract.\"it\".select = \"a[\": character 2: it ends too early");
-    assert_eq!(new(rule("")), "extract.\"it\".select = \"\": it is missing, and says by CSS which elements are taken");
+    assert_eq!(new(rule("")), "extract.\"it\".select = \"\": it is missing: the CSS selector of the elements to take");
 }

@@ -99,7 +99,7 @@ fn what_a_client_does_not_do_is_said_by_name() {
         (change(|options| options.proxy = Some("http://127.0.0.1:3128".parse().unwrap())), "proxy"),
         (change(|options| options.resolve_all_to = Some("127.0.0.1:80".parse().unwrap())), "resolve_all_to"),
     ] {
-        let expected = format!("fetch.{option}: the client recorded does not go by it");
+        let expected = format!("fetch.{option}: the client recorded does not honor it");
         assert!(message.starts_with(&expected), "{message}");
     }
     let fetcher = fetcher(recorded());

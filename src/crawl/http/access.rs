@@ -167,7 +167,7 @@ impl CompiledRule {
         let origin = |text: &String| {
             let url = canonicalizer.canonicalize(text).ok();
             let url = url.filter(|url| url.path_and_query() == "/" && !text.contains(['@', '#', '?']));
-            let reason = || format!("{text:?} is no origin, such as https://example.org or http://127.0.0.1:8080");
+            let reason = || format!("{text:?} is not an origin, such as https://example.org or http://127.0.0.1:8080");
             url.map(|url| url.origin().into()).ok_or_else(|| error(table, name, "sign_in_to", reason()))
         };
         let origins = sign_in_to.iter().map(origin).collect::<Result<Vec<Box<str>>, _>>()?;
@@ -250,7 +250,7 @@ fn credentials(
         SignIn::Header(name, secret) => (header_name(name)?, read(secret)?, secret),
         SignIn::None => return Ok(RuleSignIn::Nothing),
     };
-    let mut value = HeaderValue::from_str(&value).map_err(|_| format!("{secret} cannot stand in a header"))?;
+    let mut value = HeaderValue::from_str(&value).map_err(|_| format!("{secret} cannot be in a header"))?;
     value.set_sensitive(true);
     Ok(RuleSignIn::Credentials(Credentials { name, value, origins, warned: Arc::new(Once::new()) }))
 }
@@ -331,8 +331,8 @@ const OWNED: &[(&[&str], &str)] = &[
         &["authorization", "cookie", "cookie2", "proxy-authorization"],
         "is a secret: settings are printed and kept; a host's sign_in takes one from a file or a variable",
     ),
-    (&["from"], "is said by fetch.contact"),
-    (&["user-agent"], "is said by fetch.user_agent"),
+    (&["from"], "is set by fetch.contact"),
+    (&["user-agent"], "is set by fetch.user_agent"),
     (
         &["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"],
         "asks for less than a page",
@@ -366,13 +366,13 @@ fn extra_header(line: &str) -> Result<(HeaderName, Option<HeaderValue>), String>
     if value.is_empty() {
         return Ok((name, None));
     }
-    let value = HeaderValue::from_str(value).map_err(|_| format!("{name}: its value cannot stand in a header"))?;
+    let value = HeaderValue::from_str(value).map_err(|_| format!("{name}: its value cannot be in a header"))?;
     Ok((name, Some(value)))
 }
 
 /// Parses the name of a header that a user may set, or says what is wrong with it.
 fn header_name(name: &str) -> Result<HeaderName, String> {
-    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no header's name"))?;
+    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is not a header's name"))?;
     match OWNED.iter().find(|(names, _)| names.contains(&parsed.as_str())) {
         Some((_, reason)) => Err(format!("{name} {reason}")),
         None => Ok(parsed),
@@ -461,9 +461,9 @@ mod tests {
         };
         for (header, reason) in [
             ("X-A", "has no colon"),
-            ("X A: b", "\"X A\" is no header's name"),
-            (": b", "is no header's name"),
-            ("X-A: b\nX-B: c", "x-a: its value cannot stand in a header"),
+            ("X A: b", "\"X A\" is not a header's name"),
+            (": b", "is not a header's name"),
+            ("X-A: b\nX-B: c", "x-a: its value cannot be in a header"),
             ("Host: y.test", "Host is the client's own"),
             ("CONTENT-LENGTH: 3", "is the client's own"),
             ("Connection: close", "is the client's own"),
@@ -471,7 +471,7 @@ mod tests {
             ("Transfer-Encoding: chunked", "is the client's own"),
             ("Authorization: Basic hunter2", "is a secret"),
             ("Cookie: hunter2", "is a secret"),
-            ("User-Agent: x", "is said by fetch.user_agent"),
+            ("User-Agent: x", "is set by fetch.user_agent"),
         ] {
             let error = refused("x.test", access(&[header], None, &[]));
             assert!(error.starts_with(r#"hosts."x.test".headers: "#) && error.contains(reason), "{error}");
@@ -482,8 +482,8 @@ mod tests {
         for (error, says) in [
             (refused("x.test", access(&["X-A: b", "x-a: c"], None, &[])), "headers: x-a is there twice"),
             (refused("x.test", access(&[], None, &["https://x.test"])), "sign_in_to: there is no sign_in"),
-            (refused("x.test", access(&[], Some("basic env:A"), &["x.test"])), "sign_in_to: \"x.test\" is no origin"),
-            (refused("x.test", access(&[], Some("basic env:A"), &["http://x.test/a"])), "is no origin"),
+            (refused("x.test", access(&[], Some("basic env:A"), &["x.test"])), "sign_in_to: \"x.test\" is not an origin"),
+            (refused("x.test", access(&[], Some("basic env:A"), &["http://x.test/a"])), "is not an origin"),
             (refused("x.test", access(&[], Some("header Host env:A"), &[])), "sign_in: Host is the client's own"),
             (refused("http://x.test", HostAccess::default()), "is no host's name"),
         ] {

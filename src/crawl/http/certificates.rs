@@ -44,7 +44,7 @@ impl ClientIdentity {
         let found = PrivateKeyDer::from_pem_slice(&key_pem).map_err(|error| match error {
             pem::Error::NoItemsFound if is_encrypted(&key_pem) => {
                 format!(
-                    "{}: the key in it is encrypted: keep one that is not, where only you can read it",
+                    "{}: the key in it is encrypted: use one that is not, in a file that only you can read",
                     key.display()
                 )
             }
@@ -88,7 +88,7 @@ impl ResolvesClientCert for Renewed {
         let mut last = lock(&self.last);
         match ClientIdentity::read(&self.certificate, &self.key) {
             Ok(ClientIdentity(read)) => *last = read,
-            Err(reason) => tracing::warn!(%reason, "the certificate that was read before is shown"),
+            Err(reason) => tracing::warn!(%reason, "the client certificate cannot be read again: the one read before is used"),
         }
         Some(Arc::clone(&last))
     }
@@ -104,7 +104,7 @@ pub(super) fn roots(files: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, S
     for file in files {
         for certificate in certificates(file)? {
             let added = RootCertStore::empty().add(certificate.clone());
-            added.map_err(|error| format!("{}: a certificate in it is none: {error}", file.display()))?;
+            added.map_err(|error| format!("{}: a certificate in it is invalid: {error}", file.display()))?;
             roots.push(certificate);
         }
     }
@@ -115,7 +115,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let bytes = read(file)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let found = found.map_err(|error| format!("{}: {error}", file.display()))?;
-    if found.is_empty() { Err(format!("{}: no certificate in it, as PEM", file.display())) } else { Ok(found) }
+    if found.is_empty() { Err(format!("{}: no PEM certificate in it", file.display())) } else { Ok(found) }
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {
@@ -205,7 +205,7 @@ impl ServerCertVerifier for Unverified {
 /// A name that no TLS connection can be made to.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "no certificate can be for this name: after its first dot, a label begins or ends with a hyphen or has a strange character"
+    "no certificate can be for this name: after its first dot, a label begins or ends with a hyphen or has an invalid character"
 )]
 pub(super) struct InvalidTlsName;
 
@@ -220,7 +220,7 @@ pub(super) struct NoRoots;
 
 /// A certificate without a wildcard for the name.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("only a wildcard is good for a name that begins like this, and the certificate has none that fits")]
+#[error("only a wildcard certificate can be valid for a name that begins like this, and this one has no wildcard that fits")]
 pub(super) struct NoWildcard;
 
 /// The server name for the `ClientHello`, instead of `host`.

@@ -185,13 +185,13 @@ fn cookie_of_line(line: &str, is_http_only: bool) -> Result<Cookie, &'static str
         return Err("not seven fields with tabs between them");
     };
     let expires = expires.split('.').next().and_then(|seconds| seconds.parse::<i64>().ok());
-    let expires = expires.ok_or("the fifth field is no time in seconds")?;
+    let expires = expires.ok_or("the fifth field is not a time in seconds")?;
     let is_true = |field: &str| field.eq_ignore_ascii_case("TRUE");
     let value = value.first().copied().unwrap_or_default();
     let domain = domain.strip_prefix('.').unwrap_or(domain).to_ascii_lowercase();
     for (is_wrong, reason) in [
         (domain.is_empty(), "the first field has no domain"),
-        (!path.starts_with('/'), "the third field is no path, which begins with /"),
+        (!path.starts_with('/'), "the third field is not a path: a path begins with /"),
         (name.is_empty(), "the sixth field has no name"),
         (line.contains(|letter: char| letter.is_ascii_control() && letter != '\t'), "it has control characters"),
     ] {

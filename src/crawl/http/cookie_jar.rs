@@ -439,8 +439,8 @@ mod tests {
         }
         for (wrong, reason) in [
             ("a.example\tFALSE\t/\tFALSE\t0\n", "not seven fields with tabs between them"),
-            ("a\tFALSE\tx\tFALSE\t0\tn\thunter2\n", "the third field is no path, which begins with /"),
-            ("a\tFALSE\t/\tFALSE\tnever\tn\thunter2\n", "the fifth field is no time in seconds"),
+            ("a\tFALSE\tx\tFALSE\t0\tn\thunter2\n", "the third field is not a path: a path begins with /"),
+            ("a\tFALSE\t/\tFALSE\tnever\tn\thunter2\n", "the fifth field is not a time in seconds"),
             (".\tFALSE\t/\tFALSE\t0\tn\thunter2\n", "the first field has no domain"),
             ("a\tFALSE\t/\tFALSE\t0\t\thunter2\n", "the sixth field has no name"),
         ] {

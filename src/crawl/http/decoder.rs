@@ -97,7 +97,7 @@ impl Decoder {
     pub(super) fn check_page(&self, response: &Response) -> Result<(), FetchError> {
         let is_page = response.is_success() && is_html(response.content_type.as_deref(), &[]);
         let Some(coding) = self.refused().filter(|_| is_page && self.is_raw()) else { return Ok(()) };
-        Err(FetchError::new(Failure::BadResponse, format!("the content coding {coding:?} cannot be undone")))
+        Err(FetchError::new(Failure::BadResponse, format!("the content coding {coding:?} cannot be decoded")))
     }
 
     /// Decodes a piece. `wire_bytes` have come so far, this piece included.

@@ -39,7 +39,7 @@ impl Guard {
     pub(super) fn check(&self, url: &CanonicalUrl, is_resolved_elsewhere: bool) -> Result<(), (Failure, String)> {
         let port = url.host_key().port();
         if port == 0 {
-            return Err((Failure::Port, "port 0 cannot be asked".to_owned()));
+            return Err((Failure::Port, "port 0 cannot be connected to".to_owned()));
         }
         if is_bad_port(port) {
             return Err((Failure::Port, format!("port {port} belongs to another protocol")));

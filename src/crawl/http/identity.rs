@@ -240,11 +240,11 @@ impl AgentIdentity {
             if stamp != keys.stamp {
                 match read(&self.source) {
                     Ok((signers, stamp)) => {
-                        tracing::info!(file = %path.display(), "the identity's keys have changed, and were read anew");
+                        tracing::info!(file = %path.display(), "the identity's key file has changed, and was read again");
                         (keys.signers, keys.stamp, keys.said) = (signers, stamp, None);
                     }
                     Err(reason) if keys.said.as_ref() != Some(&reason) => {
-                        tracing::warn!(file = %path.display(), reason, "the identity's keys cannot be read anew: the ones from before sign");
+                        tracing::warn!(file = %path.display(), reason, "the identity's key file cannot be read again: the keys read before sign");
                         keys.said = Some(reason);
                     }
                     Err(_) => {}

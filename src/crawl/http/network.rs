@@ -28,7 +28,7 @@ pub struct Network(IpNet);
 #[non_exhaustive]
 pub enum NetworkError {
     /// A block of fewer than 96 bits around an IPv4-mapped address. It contains no IPv4 address.
-    #[error("it has no IPv4 address in it: write {address}/{bits} or ::ffff:{address}/{}", bits + 96)]
+    #[error("it contains no IPv4 address: write {address}/{bits} or ::ffff:{address}/{}", bits + 96)]
     Mapped {
         /// The address of the block that was probably meant.
         address: Ipv4Addr,
@@ -36,7 +36,7 @@ pub enum NetworkError {
         bits: u8,
     },
     /// Something else.
-    #[error("no address and no block of addresses such as 10.0.0.0/8 or fd00::/8")]
+    #[error("neither an address nor a block of addresses such as 10.0.0.0/8 or fd00::/8")]
     Text,
 }
 
@@ -105,7 +105,7 @@ mod tests {
             1.2.3.4/256";
         for text in std::iter::once("").chain(texts.split_ascii_whitespace()) {
             let error = text.parse::<Network>().expect_err(text).to_string();
-            assert!(error.starts_with("no address and no block"), "{text:?}: {error}");
+            assert!(error.starts_with("neither an address nor a block"), "{text:?}: {error}");
         }
     }
 

@@ -93,7 +93,7 @@ impl Response {
             |message| Err(FetchError { sent_at: Some(sent_at), ..FetchError::new(Failure::BadResponse, message) });
         match status {
             // The client skips other interim responses. A switch of protocols was not requested.
-            ..200 => return bad("a switch of protocols that nobody asked for"),
+            ..200 => return bad("a switch of protocols that was not requested"),
             304 if !is_conditional => return bad("304 to a request without conditions"),
             _ => {}
         }

@@ -195,12 +195,12 @@ pub(super) fn in_words(error: &rustls::Error) -> Option<String> {
             }
             Certificate::Revoked => "its certificate was revoked",
             Certificate::UnknownIssuer => {
-                "its certificate is of no authority that this machine trusts, or comes without the authority's own"
+                "its certificate is not from an authority that this machine trusts, or its issuer's certificate is missing"
             }
             _ => "its certificate cannot be checked",
         },
         Error::AlertReceived(Alert::ProtocolVersion) | Error::PeerIncompatible(_) => {
-            "it speaks no version of TLS that is safe, which 1.2 and 1.3 are"
+            "it speaks neither TLS 1.2 nor TLS 1.3"
         }
         Error::AlertReceived(Alert::HandshakeFailure) => "it wants another version of TLS, or other ciphers",
         Error::AlertReceived(Alert::UnrecognisedName) => "it does not know this name",
@@ -312,11 +312,11 @@ mod tests {
         let wrong = |wrong| Error::InvalidCertificate(wrong);
         for (error, expected) in [
             (wrong(CertificateError::Expired), "its certificate has expired (invalid peer certificate: "),
-            (wrong(CertificateError::UnknownIssuer), "its certificate is of no authority"),
+            (wrong(CertificateError::UnknownIssuer), "its certificate is not from an authority"),
             (wrong(CertificateError::NotValidForName), "its certificate is for another name ("),
             (wrong(CertificateError::BadSignature), "its certificate cannot be checked ("),
             (Error::AlertReceived(AlertDescription::HandshakeFailure), "it wants another version of TLS"),
-            (Error::AlertReceived(AlertDescription::ProtocolVersion), "it speaks no version of TLS that is safe"),
+            (Error::AlertReceived(AlertDescription::ProtocolVersion), "it speaks neither TLS 1.2 nor"),
             (Error::AlertReceived(AlertDescription::UnrecognisedName), "it does not know this name"),
         ] {
             let words = in_words(&error).unwrap();

@@ -81,7 +81,7 @@ pub(super) fn check(options: &FetchOptions, own: &dyn Client) -> Result<(), Acce
         Some((option, _)) => {
             let name = own.name();
             let reason =
-                format!("the client {name} does not go by it: leave it out, or choose fetch.client = \"direct\"");
+                format!("the client {name} does not honor it: leave it out, or choose fetch.client = \"direct\"");
             Err(AccessError::of_option(option, reason))
         }
         None => Ok(()),

@@ -414,7 +414,7 @@ fn asked(request: &ClientRequest<'_>) -> Result<reqwest::Request, FetchError> {
     let mut get = request.get()?;
     let url = reqwest::Url::parse(request.url()).ok().filter(|url| url.as_str() == request.url());
     let url =
-        url.ok_or_else(|| FetchError::new(Failure::BadResponse, "not sent: reqwest writes this URL otherwise"))?;
+        url.ok_or_else(|| FetchError::new(Failure::BadResponse, "not sent: reqwest would spell this URL differently"))?;
     let mut asked = reqwest::Request::new(Method::GET, url);
     // reqwest takes the host from the URL.
     get.headers_mut().remove(HOST);

@@ -52,7 +52,7 @@ impl Proxy {
         let dialer = Dialer::new(Names::unguarded(lookups), options.connect_timeout);
         let tls = (address.kind() == ProxyKind::Https).then(|| tls.connector_of_rule(false, None)).transpose()?;
         let header = match &sign_in {
-            Some(sign_in) => Some(sign_in.header().ok_or("the sign-in cannot stand in a header")?),
+            Some(sign_in) => Some(sign_in.header().ok_or("the sign-in cannot be in a header")?),
             None => None,
         };
         let uri = format!("http://{}", address.authority()).parse()?;
@@ -280,7 +280,7 @@ impl ProxyPlaces {
             }
             let wanted = idle.map(IdleConnections::make_room);
             if !matches!(wanted, Some(None)) {
-                break Arc::clone(&self.0).acquire_owned().await.expect("nobody closes it");
+                break Arc::clone(&self.0).acquire_owned().await.expect("it is never closed");
             }
         };
         Arc::new(taken)

@@ -175,7 +175,7 @@ pub(super) fn socks5_reason(reply: u8) -> &'static str {
         6 => "TTL expired",
         7 => "it cannot connect",
         8 => "it does not know this kind of address",
-        _ => "no reason that RFC 1928 knows",
+        _ => "a reason that RFC 1928 does not define",
     }
 }
 
