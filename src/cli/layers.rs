@@ -342,7 +342,7 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
         CrawlError::Output { .. } | CrawlError::Record { .. } => {
             return CommandError::caused(Exit::NotKept, "job", error).and(how_to_mend(&layers.settings.job.dir));
         }
-        CrawlError::Job(_) | CrawlError::Unknown { .. } => return CommandError::caused(Exit::NotKept, "job", error),
+        CrawlError::Job(_) | CrawlError::NoJournal { .. } => return CommandError::caused(Exit::NotKept, "job", error),
         error => return CommandError::caused(Exit::Failed, "cannot start the crawl", error),
     };
     CommandError::new(Exit::Usage, layers.refusal(key, reason))

@@ -91,7 +91,7 @@ impl PartDrops {
         if message <= self.applied() {
             return;
         }
-        let taken = self.handle.go_by_drops(&rules).and_then(|is_undone| {
+        let taken = self.handle.set_drops(&rules).and_then(|is_undone| {
             // Seeds that were never dropped are known already, and change nothing.
             if is_undone { Ok(self.handle.take(seeds(), || {})?) } else { Ok(()) }
         });

@@ -13,7 +13,7 @@ use crate::gate::OptionError;
 /// How many pages a crawl may still record. A page is reserved for each lease, and spent when its record is made. So `max_pages` is met
 /// exactly, however many fetches are in flight, fail, or are for a robots.txt.
 #[derive(Debug)]
-pub(super) struct Budget(Mutex<Pages>);
+pub(super) struct PageQuota(Mutex<Pages>);
 
 #[derive(Debug)]
 struct Pages {
@@ -26,11 +26,11 @@ struct Pages {
 #[derive(Debug)]
 #[must_use = "dropped, another page may be recorded in its place"]
 pub(super) struct Reservation {
-    budget: Arc<Budget>,
+    quota: Arc<PageQuota>,
     is_spent: bool,
 }
 
-impl Budget {
+impl PageQuota {
     /// `before` pages were recorded by earlier runs of the job.
     pub(super) fn new(max_pages: Option<u64>, before: u64) -> Arc<Self> {
         let left = max_pages.map(|pages| pages.saturating_sub(before));
@@ -52,7 +52,7 @@ impl Budget {
             None => {}
         }
         pages.reserved += 1;
-        Some(Reservation { budget: Arc::clone(self), is_spent: false })
+        Some(Reservation { quota: Arc::clone(self), is_spent: false })
     }
 }
 
@@ -65,7 +65,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut pages = lock(&self.budget.0);
+        let mut pages = lock(&self.quota.0);
         pages.reserved -= 1;
         if !self.is_spent {
             pages.left = pages.left.map(|left| left + 1);

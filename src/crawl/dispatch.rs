@@ -17,7 +17,7 @@ use crate::frontier::{Journal, Timestamp};
 /// How long requests in flight may take once nothing new is leased. After that, their URLs go back to the queue.
 const GRACE: Duration = Duration::from_secs(5);
 /// How often to check whether all hosts sleep.
-const LOOK: Duration = Duration::from_secs(1);
+const SLEEP_CHECK: Duration = Duration::from_secs(1);
 
 /// One loop starts tasks while something is due and there is room. A task that has settled its lease continues with the next due one; it
 /// ends if there is none. So a busy crawl has as many tasks as hosts that may be requested, and starts few new tasks. No task waits for
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) struct Dispatcher<J: Journal> {
     worker: Arc<Worker<J>>,
     tasks: JoinSet<io::Result<Ended>>,
-    room: ConcurrencyLimit,
+    limit: ConcurrencyLimit,
     is_draining: bool,
     /// Nothing new is leased until the crawl is resumed.
     is_paused: bool,
@@ -42,7 +42,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         Self {
             worker: Arc::new(worker),
             tasks: JoinSet::new(),
-            room: ConcurrencyLimit::new(in_flight),
+            limit: ConcurrencyLimit::new(in_flight),
             is_draining: false,
             is_paused: false,
             slept_until: None,
@@ -68,8 +68,8 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
         let mut draining = pin!(shared.stop.draining());
         let mut flushing = pin!(shared.frontier.flush_in_time());
         let mut pauses = shared.stop.pauses();
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut sleep_check = interval(SLEEP_CHECK);
+        sleep_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Reserved before the lease is taken, so that only one task gets the last page.
         let mut page = None;
         loop {
@@ -82,8 +82,8 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
             }
             self.is_paused = *pauses.borrow_and_update();
             self.update_leasing();
-            let short_until = self.room.paused(Instant::now());
-            let has_room = !self.is_paused && short_until.is_none() && self.tasks.len() < self.room.size();
+            let short_until = self.limit.paused(Instant::now());
+            let has_room = !self.is_paused && short_until.is_none() && self.tasks.len() < self.limit.size();
             page = page.or_else(|| shared.pages.reserve());
             tokio::select! {
                 biased;
@@ -92,7 +92,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 error = &mut flushing => return Err(error.into()),
                 // The sender is in `shared`, so there is no error.
                 Ok(()) = pauses.changed() => {}
-                _ = look.tick() => self.log_sleep(),
+                _ = sleep_check.tick() => self.log_sleep(),
                 () = sleep_until(short_until.unwrap_or_else(Instant::now).into()), if short_until.is_some() => {}
                 lease = shared.frontier.lease(), if has_room && page.is_some() => {
                     let lease = lease?;
@@ -155,8 +155,8 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
     /// Notes how a task ended.
     fn note(&mut self, ended: Result<io::Result<Ended>, JoinError>) {
         match ended {
-            Ok(Ok(Ended::Well)) => self.room.ended_well(),
-            Ok(Ok(Ended::Released)) => self.room.ran_short(self.tasks.len(), Instant::now()),
+            Ok(Ok(Ended::Well)) => self.limit.ended_well(),
+            Ok(Ok(Ended::Released)) => self.limit.ran_short(self.tasks.len(), Instant::now()),
             Ok(Err(error)) => {
                 self.worker.shared.abort(FinishReason::StorageFailed);
                 self.failed.get_or_insert(error);
@@ -171,7 +171,7 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
     /// Sets whether tasks may continue with the next due URL. They may not while their number is reduced: each task that ends frees
     /// resources.
     fn update_leasing(&self) {
-        let is_leasing = !self.is_draining && !self.is_paused && !self.room.is_short();
+        let is_leasing = !self.is_draining && !self.is_paused && !self.limit.is_short();
         self.worker.shared.is_leasing.store(is_leasing, Ordering::Relaxed);
     }
 }

@@ -67,7 +67,7 @@ pub enum CrawlError {
         path.display(),
         journal.display()
     )]
-    Unknown {
+    NoJournal {
         /// The file of page records.
         path: PathBuf,
         /// Bytes that it has.

@@ -138,7 +138,7 @@ impl PartitionHandle {
     ///
     /// # Errors
     /// If a rule is invalid, or the journal's storage fails. The rules before it are then in force.
-    pub(crate) fn go_by_drops(&self, rules: &[DropRule]) -> Result<bool, FrontierError> {
+    pub(crate) fn set_drops(&self, rules: &[DropRule]) -> Result<bool, FrontierError> {
         let frontier = &self.shared.frontier;
         let before = frontier.gate().dropped();
         let (was, is): (HashSet<_>, HashSet<_>) = (before.iter().collect(), rules.iter().collect());

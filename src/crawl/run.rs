@@ -9,7 +9,7 @@ use std::{fmt, io};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
-use super::bounds::{Budget, ResourceLimits};
+use super::bounds::{PageQuota, ResourceLimits};
 use super::checkpointer::{CheckpointCosts, Checkpointer};
 use super::dispatch::Dispatcher;
 use super::error::CrawlError;
@@ -97,7 +97,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             fetcher,
             memory,
             read: ReadOptions::new(options)?,
-            pages: Budget::new(options.max_pages, carried.tally.page_records()),
+            pages: PageQuota::new(options.max_pages, carried.tally.page_records()),
             is_leasing: AtomicBool::new(true),
             politeness: Mutex::new(PolitenessWatch::judging(&options.frontier.politeness)),
             stop: Stop::new(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
 use std::time::Duration;
 
-use super::bounds::{Budget, Memory, ResourceLimits};
+use super::bounds::{Memory, PageQuota, ResourceLimits};
 use super::counters::Counter;
 use super::error::CrawlError;
 use super::http::{Fetcher, RequestPermit};
@@ -30,7 +30,7 @@ pub(super) struct Shared<J: Journal> {
     pub(super) memory: Memory,
     /// How responses are read.
     pub(super) read: ReadOptions,
-    pub(super) pages: Arc<Budget>,
+    pub(super) pages: Arc<PageQuota>,
     /// New fetches may begin. Set by the dispatcher: not after a stop, not during a pause, and not while the machine is short of something.
     pub(super) is_leasing: AtomicBool,
     pub(super) politeness: Mutex<PolitenessWatch>,

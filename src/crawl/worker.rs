@@ -157,11 +157,11 @@ impl<J: Journal> Worker<J> {
         let keeps_body = self.bodies.is_some() && source.is_recorded();
         let asked = fetcher.ask(Ask {
             url: &url,
-            changed: lease.validators().or(conditions),
+            validators: lease.validators().or(conditions),
             is_first_contact: lease.is_first_contact(),
             takes: if keeps_body { None } else { source.takes(read) },
             max_bytes: source.max_bytes(read),
-            reads_so_far: source.reads_so_far(),
+            accepts_faults: source.accepts_faults(),
             may_refuse: source.is_page(),
             makes_digest: keeps_visit,
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),

@@ -133,8 +133,18 @@ async fn a_name_that_begins_or_ends_with_a_hyphen_is_good_by_a_wildcard() {
         assert_eq!(fetched(by_wildcard, name, |_| {}).await, Err(Failure::Tls), "{name}: nobody's authority");
     }
     for (address, name, authority, words) in [
-        (by_name, "-a.site.test", "ecdsa-authority.pem", "only a wildcard certificate can be valid for a name that begins like this"),
-        (by_wildcard, "-a.b.site.test", "wildcard-authority.pem", "only a wildcard certificate can be valid for a name"),
+        (
+            by_name,
+            "-a.site.test",
+            "ecdsa-authority.pem",
+            "only a wildcard certificate can be valid for a name that begins like this",
+        ),
+        (
+            by_wildcard,
+            "-a.b.site.test",
+            "wildcard-authority.pem",
+            "only a wildcard certificate can be valid for a name",
+        ),
         (by_wildcard, "-a.other.test", "wildcard-authority.pem", "only a wildcard certificate can be valid for a name"),
         (by_wildcard, "a.-b.site.test", "wildcard-authority.pem", "no certificate can be for this name"),
         (by_wildcard, "a.b-.site.test", "wildcard-authority.pem", "no certificate can be for this name"),

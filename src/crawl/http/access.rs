@@ -288,8 +288,8 @@ struct Credentials {
 
 impl HostHeaders {
     /// A request for a URL; with validators, a conditional one.
-    pub(super) fn get(&self, url: &CanonicalUrl, changed: Option<&Validators>) -> Result<Get, FetchError> {
-        let mut request = self.headers.get(url, changed)?;
+    pub(super) fn get(&self, url: &CanonicalUrl, validators: Option<&Validators>) -> Result<Get, FetchError> {
+        let mut request = self.headers.get(url, validators)?;
         if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.is_for(url)) {
             request.headers_mut().insert(sign_in.name.clone(), sign_in.value.clone());
         } else if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| sign_in.origins.is_empty()) {
@@ -482,7 +482,10 @@ mod tests {
         for (error, says) in [
             (refused("x.test", access(&["X-A: b", "x-a: c"], None, &[])), "headers: x-a is there twice"),
             (refused("x.test", access(&[], None, &["https://x.test"])), "sign_in_to: there is no sign_in"),
-            (refused("x.test", access(&[], Some("basic env:A"), &["x.test"])), "sign_in_to: \"x.test\" is not an origin"),
+            (
+                refused("x.test", access(&[], Some("basic env:A"), &["x.test"])),
+                "sign_in_to: \"x.test\" is not an origin",
+            ),
             (refused("x.test", access(&[], Some("basic env:A"), &["http://x.test/a"])), "is not an origin"),
             (refused("x.test", access(&[], Some("header Host env:A"), &[])), "sign_in: Host is the client's own"),
             (refused("http://x.test", HostAccess::default()), "is no host's name"),

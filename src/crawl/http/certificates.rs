@@ -88,7 +88,9 @@ impl ResolvesClientCert for Renewed {
         let mut last = lock(&self.last);
         match ClientIdentity::read(&self.certificate, &self.key) {
             Ok(ClientIdentity(read)) => *last = read,
-            Err(reason) => tracing::warn!(%reason, "the client certificate cannot be read again: the one read before is used"),
+            Err(reason) => {
+                tracing::warn!(%reason, "the client certificate cannot be read again: the one read before is used")
+            }
         }
         Some(Arc::clone(&last))
     }
@@ -220,7 +222,9 @@ pub(super) struct NoRoots;
 
 /// A certificate without a wildcard for the name.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("only a wildcard certificate can be valid for a name that begins like this, and this one has no wildcard that fits")]
+#[error(
+    "only a wildcard certificate can be valid for a name that begins like this, and this one has no wildcard that fits"
+)]
 pub(super) struct NoWildcard;
 
 /// The server name for the `ClientHello`, instead of `host`.

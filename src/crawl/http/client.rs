@@ -148,7 +148,7 @@ impl ClientBody for WholeBody {
 /// depend on it.
 pub struct ClientRequest<'a> {
     url: &'a CanonicalUrl,
-    changed: Option<&'a Validators>,
+    validators: Option<&'a Validators>,
     access: &'a HostHeaders,
     cookies: Option<&'a CookieJar>,
     identity: Option<&'a AgentIdentity>,
@@ -186,7 +186,7 @@ impl<'a> ClientRequest<'a> {
     ) -> Self {
         Self {
             url: ask.url,
-            changed: ask.changed,
+            validators: ask.validators,
             access,
             cookies,
             identity,
@@ -221,7 +221,7 @@ impl<'a> ClientRequest<'a> {
 
     /// The same request, with the target in HTTP/1.1's form.
     pub(super) fn get(&self) -> Result<Get, FetchError> {
-        let mut request = self.access.get(self.url, self.changed)?;
+        let mut request = self.access.get(self.url, self.validators)?;
         if let Some(jar) = self.cookies {
             jar.add_to(request.headers_mut(), self.url);
         }

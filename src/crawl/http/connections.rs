@@ -324,7 +324,7 @@ pub(super) enum Turn {
     /// Another request has tried to connect.
     Over,
     /// Each request makes its own connection: the host speaks HTTP/1.1.
-    Everybody,
+    Unshared,
 }
 
 impl SharedConnections {
@@ -372,7 +372,7 @@ impl SharedConnections {
         let other = {
             let mut hosts = lock(&self.hosts);
             if hosts.http1.contains(origin) {
-                return Turn::Everybody;
+                return Turn::Unshared;
             }
             let Some(other) = hosts.connecting.get(origin) else {
                 let origin = Arc::from(origin);

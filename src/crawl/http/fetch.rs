@@ -33,7 +33,7 @@ use crate::frontier::Failure;
 const MAX_ERROR_BODY: usize = 64 * 1024;
 /// How long such a body may take.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
-/// If a request accepts an incomplete body ([`Ask::reads_so_far`]), this many bytes may be missing at its end, or an eighth of the bytes
+/// If a request accepts an incomplete body ([`Ask::accepts_faults`]), this many bytes may be missing at its end, or an eighth of the bytes
 /// that came.
 const SHORT: u64 = 64;
 /// After this many pieces of a body, their average size is bounded.
@@ -200,7 +200,7 @@ impl Fetcher {
             return Err(FetchError { sent_at: Some(sent_at), ..error });
         }
         let is_private = self.cookies.is_some() || access.is_private(url);
-        let mut response = Response::begun(&head, &self.options.agent, ask.changed.is_some(), sent_at)?;
+        let mut response = Response::begun(&head, &self.options.agent, ask.validators.is_some(), sent_at)?;
         response.is_lenient = body.is_mended();
         response.signed = identity.is_some();
         response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));
@@ -239,7 +239,7 @@ impl Fetcher {
             let aside = Deadline { name: "aside", length: ERROR_BODY_TIME, from: Instant::now() };
             (aside.sooner(total), max_bytes.min(MAX_ERROR_BODY))
         };
-        let read = self.read_page((headers, body), response, clock, most, ask).await;
+        let read = self.read_pieces((headers, body), response, clock, most, ask).await;
         if let Some(exchange) = &mut response.exchange {
             exchange.end(read.as_ref().err().map(|error| error.failure), response.truncated);
         }
@@ -251,7 +251,7 @@ impl Fetcher {
         Ok(())
     }
 
-    async fn read_page(
+    async fn read_pieces(
         &self,
         (headers, mut body): (&HeaderMap, Box<dyn ClientBody>),
         response: &mut Response,
@@ -289,7 +289,7 @@ impl Fetcher {
                 Ok(Some(Err(error))) => {
                     let missing = body.length();
                     let is_short = missing.is_some_and(|missing| missing <= SHORT.max(response.wire_bytes / 8));
-                    let is_enough = ask.reads_so_far && is_short && error.failure == Failure::Incomplete;
+                    let is_enough = ask.accepts_faults && is_short && error.failure == Failure::Incomplete;
                     response.is_lenient |= is_enough || body.is_mended();
                     break if is_enough { Ok(()) } else { Err(error) };
                 }
@@ -298,7 +298,7 @@ impl Fetcher {
                     break Err(clock.ran_out());
                 }
             };
-            if pieces == 0 && ask.reads_so_far && decoder.is_gzip_in_name_alone(&piece) {
+            if pieces == 0 && ask.accepts_faults && decoder.is_gzip_in_name_alone(&piece) {
                 decoder = Decoder::new(std::iter::empty(), max_bytes).with_digest(ask.makes_digest);
                 response.is_lenient = true;
             }

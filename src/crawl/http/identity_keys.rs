@@ -292,17 +292,17 @@ pub(super) fn seconds(time: SystemTime) -> u64 {
 /// If it cannot be written.
 #[cfg(any(test, feature = "cli"))]
 pub(crate) fn write_keys(path: &Path, set: &JwkSet) -> std::io::Result<()> {
-    let mut beside = PathBuf::from(path).into_os_string();
-    beside.push(".new");
+    let mut unfinished = PathBuf::from(path).into_os_string();
+    unfinished.push(".new");
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&beside)?;
+    let mut file = options.open(&unfinished)?;
     let written = file.write_all(set.to_json().as_bytes()).and_then(|()| file.sync_all());
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
+    let moved = written.and_then(|()| std::fs::rename(&unfinished, path));
     if moved.is_err() {
-        let _ = std::fs::remove_file(&beside);
+        let _ = std::fs::remove_file(&unfinished);
     }
     moved
 }

@@ -30,7 +30,7 @@ pub(crate) trait RequestPermit: fmt::Debug + Send + Sync {
 pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) url: &'a CanonicalUrl,
     /// Validators of the known version: the page is wanted only if it has changed.
-    pub(in crate::crawl) changed: Option<&'a Validators>,
+    pub(in crate::crawl) validators: Option<&'a Validators>,
     /// Its host has never answered: shorter deadlines apply.
     pub(in crate::crawl) is_first_contact: bool,
     /// Decides by type and first bytes whether the body will be read. Of a body that will not be read, and of a response that is not the
@@ -40,7 +40,7 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) max_bytes: Option<usize>,
     /// A body that is slightly shorter than its stated length counts as complete. A body that is not gzip, although its head says so, is
     /// read as it is.
-    pub(in crate::crawl) reads_so_far: bool,
+    pub(in crate::crawl) accepts_faults: bool,
     /// A page that the options do not want is refused. If this is false, every page is taken.
     pub(in crate::crawl) may_refuse: bool,
     /// A digest of the body is wanted.
@@ -58,11 +58,11 @@ impl<'a> Ask<'a> {
     pub(in crate::crawl) fn whole(url: &'a CanonicalUrl) -> Self {
         Self {
             url,
-            changed: None,
+            validators: None,
             is_first_contact: false,
             takes: None,
             max_bytes: None,
-            reads_so_far: false,
+            accepts_faults: false,
             may_refuse: false,
             makes_digest: false,
             keeps_exchange: false,
@@ -135,7 +135,7 @@ impl RequestHeaders {
     }
 
     /// A request for a URL; with validators, a conditional one.
-    pub(super) fn get(&self, url: &CanonicalUrl, changed: Option<&Validators>) -> Result<Get, FetchError> {
+    pub(super) fn get(&self, url: &CanonicalUrl, validators: Option<&Validators>) -> Result<Get, FetchError> {
         let target = url.path_and_query().parse::<Uri>().map_err(not_sent)?;
         let host = url.origin().split_once("://").map_or("", |(_, host)| host);
         let mut request = Get::default();
@@ -144,7 +144,7 @@ impl RequestHeaders {
         headers.reserve(self.headers.len() + 4);
         headers.insert(header::HOST, HeaderValue::from_str(host).map_err(not_sent)?);
         headers.extend(self.headers.iter().cloned());
-        if let Some(Validators { etag, last_modified }) = changed {
+        if let Some(Validators { etag, last_modified }) = validators {
             add(headers, header::IF_NONE_MATCH, etag.as_deref());
             add(headers, header::IF_MODIFIED_SINCE, last_modified.as_deref());
         }

@@ -266,7 +266,7 @@ fn link_targets(header: &str) -> Vec<LinkTarget> {
         let (mut is_followed, mut is_canonical, mut is_elsewhere, mut has_rel) = (false, false, false, false);
         rest = after.trim_start();
         while let Some(parameter) = rest.strip_prefix(';') {
-            let (name, value, after) = parse_link(parameter);
+            let (name, value, after) = parse_parameter(parameter);
             if name.eq_ignore_ascii_case("rel") && !has_rel {
                 let has = |known: &str| value.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case(known));
                 (is_followed, is_canonical) = (FOLLOWED.iter().any(|known| has(known)), has(CANONICAL));
@@ -290,7 +290,7 @@ fn refresh_target(header: &str) -> Option<String> {
 }
 
 /// A parameter's name, its value without quotes, and the rest of the text.
-fn parse_link(text: &str) -> (&str, String, &str) {
+fn parse_parameter(text: &str) -> (&str, String, &str) {
     let text = text.trim_start();
     let end = text.find(['=', ';', ',']).unwrap_or(text.len());
     let name = text[..end].trim();

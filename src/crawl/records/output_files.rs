@@ -262,7 +262,7 @@ pub(in crate::crawl) fn confirmed_bytes(
     let found = output.as_ref().map_or(0, |output| output.length());
     if checkpoints.is_empty() && !checkpoints.has_journal()? {
         return Err(if is_kept && found > 0 {
-            CrawlError::Unknown { path: job.pages_path(), found, journal: directory }
+            CrawlError::NoJournal { path: job.pages_path(), found, journal: directory }
         } else {
             JobError::NoJournal { path: directory }.into()
         });

@@ -57,7 +57,7 @@ pub(super) trait UrlSource: Sync {
     fn takes(&self, options: &ReadOptions) -> Option<TakesBody>;
 
     /// Whether a body is read as far as it came even if its length or coding says that it is incomplete.
-    fn reads_so_far(&self) -> bool {
+    fn accepts_faults(&self) -> bool {
         false
     }
 
@@ -164,7 +164,7 @@ impl UrlSource for RobotsSource {
     }
 
     /// True: otherwise, a host whose robots.txt is a line shorter than its Content-Length would not be crawled at all.
-    fn reads_so_far(&self) -> bool {
+    fn accepts_faults(&self) -> bool {
         true
     }
 

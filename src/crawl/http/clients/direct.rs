@@ -212,7 +212,7 @@ impl Direct {
         if let Some(connection) = shared.take(origin) {
             return Ok(connection);
         }
-        let offers_http2 = !matches!(turn, Turn::Everybody);
+        let offers_http2 = !matches!(turn, Turn::Unshared);
         let transport = dial(offers_http2).await?;
         if transport.is_http2() {
             return Ok(shared.add(Http2::over(transport, origin).await?));

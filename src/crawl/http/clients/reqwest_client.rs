@@ -306,7 +306,7 @@ impl Ours {
 
     /// If a URL's host is the proxy itself, checks its addresses: reqwest has one resolver for both, which does not guard the proxy's name.
     async fn check_proxy_host(&self, url: &CanonicalUrl, proxy: &Proxy) -> Result<(), FetchError> {
-        if proxy.resolves_names() || proxy.named().0.host() != url.host() {
+        if proxy.resolves_names() || proxy.settings().0.host() != url.host() {
             return Ok(());
         }
         let found = self.names.addresses(url).await;
@@ -337,7 +337,7 @@ impl Ours {
             // reqwest's HTTP/2 does not bound frames without content, and goes on reading when no request waits.
             .http1_only();
         let Some(proxy) = proxy else { return builder.dns_resolver(names).build() };
-        let (address, sign_in, user_agent) = proxy.named();
+        let (address, sign_in, user_agent) = proxy.settings();
         names.proxy = Some((address.host().to_owned(), self.proxy_names.clone()));
         let mut to = reqwest::Proxy::all(address.to_string())?;
         if let Some((user, password)) = sign_in {

@@ -124,7 +124,7 @@ impl Proxy {
 
     /// Its address, the sign-in at it, and our user agent: another client needs them to connect.
     #[cfg(feature = "reqwest")]
-    pub(in crate::crawl::http) fn named(&self) -> (&ProxyAddress, Option<(&str, &str)>, &str) {
+    pub(in crate::crawl::http) fn settings(&self) -> (&ProxyAddress, Option<(&str, &str)>, &str) {
         (&self.address, self.sign_in.as_ref().map(ProxySignIn::texts), &self.user_agent)
     }
 
