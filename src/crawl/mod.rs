@@ -53,8 +53,8 @@
 //!
 //! # Locks
 //!
-//! Locks are taken in this order: `quiesce` (shared by pages, exclusively by a checkpoint), `output_ends`, an output's tail, the frontier.
-//! `tally` comes before `carried`. `politeness` is held alone. No lock is held while a task waits.
+//! Locks are taken in this order: `quiesce` (shared by pages, exclusively by a checkpoint), `output_ends`, the frontier, an output's tail.
+//! Of `tally`, `carried` and `politeness` each is held alone, or under `quiesce`. No lock is held while a task waits.
 
 mod bounds;
 mod checkpointer;

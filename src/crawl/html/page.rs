@@ -205,7 +205,7 @@ pub struct RobotsTag {
     pub nofollow: bool,
     /// Do not show it in an index.
     pub noindex: bool,
-    /// Do not use it for AI. In no standard; many sites of artists send it.
+    /// Do not use it for AI. This is in no standard, but many artists' sites send it.
     pub noai: bool,
     /// Do not use its images for AI.
     pub noimageai: bool,
@@ -215,7 +215,7 @@ pub struct RobotsTag {
 const VALUED: [&str; 4] = ["max-image-preview", "max-snippet", "max-video-preview", "unavailable_after"];
 
 impl RobotsTag {
-    /// What it says of the use of a page: `noai` denies it as input of a model and for training, and `noimageai` does so for an image.
+    /// The uses that it denies: `noai` denies a page as input of a model and for training, and `noimageai` denies an image likewise.
     pub fn preferences(self, is_image: bool) -> Preferences {
         let denies = self.noai || self.noimageai && is_image;
         let none = Preferences::default();

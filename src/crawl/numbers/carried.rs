@@ -80,8 +80,8 @@ impl Carried {
         Timestamp::from_micros(self.started_us)
     }
 
-    /// How far the clock has gone back since the last save, as far as that is known: the time that has passed since then hides as much of
-    /// it. `None` if it is less than a second, since clocks are adjusted all the time.
+    /// How far the clock has gone back since the last save, at least: the time that has passed since then makes it look like less. `None`
+    /// if it is less than a second, since clocks are adjusted all the time.
     pub(in crate::crawl) fn went_back(&self, now: Timestamp) -> Option<Duration> {
         Some(Timestamp::from_micros(self.saved_us).since(now)).filter(|by| *by >= Duration::from_secs(1))
     }
@@ -111,9 +111,9 @@ pub(in crate::crawl) struct Spent {
 ///
 /// ```text
 /// elapsed  u64  microseconds
-/// CPU      u64  microseconds, all bits set where the system does not say
-/// memory   u64  bytes at most, the same
-/// checksum u64  of what comes before, with the seed 0
+/// CPU      u64  microseconds; all bits set if the system does not say
+/// memory   u64  the most bytes at once; all bits set likewise
+/// checksum u64  of the bytes before it, with the seed 0
 /// ```
 ///
 /// All numbers are little-endian. The file is not synced: if a power cut leaves it short or torn, the checkpoint's time counts.

@@ -230,7 +230,7 @@ impl PolitenessWatch {
         self.counts
     }
 
-    /// The worst violation: the one with the most requests at once, or else the one that came too early by the most.
+    /// The worst violation: the one with the most requests at once, or else the one that was the furthest too early.
     pub fn worst(&self) -> Option<&Violation> {
         self.worst.as_ref()
     }

@@ -44,9 +44,9 @@ pub(in crate::crawl) struct Bodies {
     /// The beginning of the names of files that this job is writing.
     prefix: String,
     next: AtomicU64,
-    /// Hexadecimal digests of the bodies that a power cut may still take.
+    /// Hexadecimal digests of the bodies that are not synced yet: a power cut may take them.
     not_safe: Mutex<AHashSet<String>>,
-    /// Held during a sync: a second caller returns once the bodies that the first one took are safe.
+    /// Held during a sync: a second caller returns once the bodies that the first one took are synced.
     syncing: Mutex<()>,
     failure: Mutex<Option<io::Error>>,
 }
@@ -192,7 +192,7 @@ impl EarlierBodies {
         self.0.as_ref().map_or(record.body_digest.is_none(), |bodies| bodies.has(record))
     }
 
-    /// The directory, if a power cut may still take bodies in it that the next checkpoint must sync.
+    /// The directory, if it has bodies that the next checkpoint must sync.
     pub(in crate::crawl) fn into_unsafe(self) -> Option<Arc<Bodies>> {
         self.0.filter(|bodies| !lock(&bodies.not_safe).is_empty()).map(Arc::new)
     }

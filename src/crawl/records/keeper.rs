@@ -44,8 +44,8 @@ impl OutputKeeper {
         self.files().sync(ends)
     }
 
-    /// Starts a thread that syncs everything written so far, again and again; `None` if nothing is synced between checkpoints. The thread
-    /// calls `failed` if it cannot go on.
+    /// Starts a thread that syncs everything written so far, each time that `every` has passed; `None` if nothing is synced between
+    /// checkpoints. The thread calls `failed` if it cannot go on.
     pub(in crate::crawl) fn sync_each(
         &self,
         every: Option<Duration>,
@@ -62,7 +62,7 @@ impl OutputKeeper {
         KeeperThread::start("output-sync", move |clock| work(clock).inspect_err(|_| failed())).map(Some)
     }
 
-    /// Whether the disk of the bodies, or of another directory, has fewer free bytes than these.
+    /// Whether the disk of the bodies, or of another directory, has fewer than `least` free bytes.
     pub(in crate::crawl) fn is_disk_low(&self, other: Option<&Path>, least: u64) -> Result<bool, FileError> {
         for directory in other.into_iter().chain(self.bodies.as_ref().map(|bodies| bodies.directory())) {
             let free = free_space(directory).map_err(FileError::of("measure", directory))?;
@@ -86,7 +86,7 @@ pub(crate) struct KeeperThread<T> {
     thread: JoinHandle<Result<T, CheckpointError>>,
 }
 
-/// By which such a thread waits.
+/// The clock of a [`KeeperThread`], which also tells it when to end.
 #[derive(Debug)]
 pub(in crate::crawl) struct KeeperClock(mpsc::Receiver<()>);
 

@@ -115,7 +115,7 @@ fn needle(key: &str) -> String {
     format!("\"{}\"", key.replace('\\', r"\\"))
 }
 
-/// What a record says of a page. A refusal has advice in place of a message.
+/// The parts of a record that explain a page. If the site has refused and the record has no message, advice is the message.
 fn brief(record: PageRecord) -> Fetched {
     let advice = if record.message.is_none() { advice(&record) } else { None };
     let PageRecord { status, error, message, fetched_at: at, recrawl, .. } = record;
@@ -126,7 +126,7 @@ fn brief(record: PageRecord) -> Fetched {
     Fetched { status, error, message: message.or(advice), at, recrawled }
 }
 
-/// What can be done where a site has refused; `None` if it has not.
+/// What the user can do about a refusal by the site; `None` if the site has not refused.
 fn advice(record: &PageRecord) -> Option<String> {
     let sign = if record.signed { "the request was signed" } else { "sign requests (--identity)" };
     if let Some(by) = &record.challenge {

@@ -47,8 +47,8 @@ impl Output {
         Ok(Self::of(path, vec![OutputPart::create(path)?], None))
     }
 
-    /// Opens the outputs of these sinks in a directory, or makes them, in this order; then each series whose last file a kill left open, so
-    /// that pages which it lost are fetched again and that file is finished.
+    /// Opens or makes the outputs of these sinks in a directory, in this order. Then opens each other series whose last file a kill left
+    /// open: the pages that it lost are fetched again, and the file is finished.
     pub(in crate::crawl) fn of_sinks(directory: &Path, sinks: &[Arc<dyn Sink>]) -> Result<Vec<Self>, FileError> {
         let mut outputs = Vec::new();
         for sink in sinks {
@@ -209,8 +209,8 @@ pub(in crate::crawl) struct OutputPart {
     is_lines: bool,
 }
 
-/// What is wrong with a file that another program has changed.
-const OTHERS: &str = "another program has cut it or written to it while the crawl did";
+/// The problem of a file that another program has changed.
+const CHANGED: &str = "was cut or written to by another program while the crawl wrote to it";
 
 impl OutputPart {
     /// Opens a file of lines, if it exists.
@@ -301,14 +301,14 @@ impl OutputPart {
         Ok(())
     }
 
-    /// What is wrong with the file, if anything is. `written` is the number of bytes that all runs together have written to it.
+    /// The file's problem, if it has one. `written` is the number of bytes that all runs together have written to it.
     pub(super) fn problem(&mut self, written: u64) -> io::Result<Option<&'static str>> {
         let named = self.inode.at(&self.path)?;
         let is_ours = self.file.metadata()?.len() >= written && (!self.is_lines || self.ends_line(written));
         Ok(match named {
             Named::Nothing => Some("was removed while the crawl wrote to it"),
             Named::Another => Some("was replaced while the crawl wrote to it"),
-            Named::This => (!is_ours).then_some(OTHERS),
+            Named::This => (!is_ours).then_some(CHANGED),
         })
     }
 

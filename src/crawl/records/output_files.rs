@@ -104,7 +104,7 @@ impl OutputFiles {
         Ok(())
     }
 
-    /// Call it when the crawl ends. If a file has lost its name, it is written again under that name; returns what had happened.
+    /// Called when the crawl ends. Writes a file that has lost its name again under that name, and returns what had happened to it.
     pub(in crate::crawl) fn save(&mut self, ends: &OutputEnds) -> Result<Option<CheckpointError>, CheckpointError> {
         let mut saved = None;
         for (output, written, end) in self.with_ends(ends) {
@@ -145,7 +145,7 @@ fn disturbed(path: &Path, problem: &str, done: &str) -> CheckpointError {
     CheckpointError::Disturbed { path: path.to_owned(), problem: format!("{problem}{done}") }
 }
 
-/// The outputs of this run, each of a sink with a writer.
+/// The outputs of this run: their files, and the writer of each sink.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct BegunOutputs {
     pub(in crate::crawl) files: OutputFiles,

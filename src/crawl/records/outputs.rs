@@ -5,16 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::output::file_name;
 use super::page_record::{OutputPlace, PageRecord, line};
-use super::sink::DonePage;
-use super::sink::Edge;
-use super::sink::Sink;
+use super::sink::{DonePage, Edge, Sink};
 use super::writer::{Slot, Writer};
 use crate::crawl::bounds::Memory;
 use crate::crawl::counters::counters;
 use crate::crawl::http::Exchange;
 use crate::crawl::lock::lock;
-use crate::driver::ReceiptsBuf;
-use crate::driver::{PAGES, Receipt};
+use crate::driver::{PAGES, Receipt, ReceiptsBuf};
 
 /// Bytes reserved for the line of a page.
 const LINE: usize = 1024;
@@ -112,7 +109,7 @@ counters! {
 pub(in crate::crawl) type OutputEnds = BTreeMap<String, OutputEnd>;
 
 impl SinkOutput {
-    /// `begins` is where the file begins that the next page goes to.
+    /// `begins` is the start of the file that the next page goes to.
     pub(in crate::crawl) fn new(sink: Arc<dyn Sink>, writer: Writer, begins: Option<u64>) -> Self {
         Self { sink, writer, tail: Mutex::new(Tail { begins, held: Vec::new() }) }
     }
@@ -154,7 +151,7 @@ impl Outputs {
         Some(PendingWrites { record: None, slot, others })
     }
 
-    /// What each sink makes of a page.
+    /// The bytes that each sink makes of a page.
     async fn ask(&self, record: &mut PageRecord, extras: PageExtras, memory: &Memory) -> Vec<Vec<u8>> {
         let bytes = extras.bytes();
         if bytes <= INLINE_BODY {

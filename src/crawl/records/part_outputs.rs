@@ -202,7 +202,7 @@ impl LinesBackward {
         Ok(lines)
     }
 
-    /// Where the lines end that are not yet returned.
+    /// The end of the lines that are not yet returned.
     fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }

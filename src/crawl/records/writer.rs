@@ -200,7 +200,7 @@ impl WriterThread {
     }
 }
 
-/// The writer's side of a group. However the writer ends, all waiting for it stops.
+/// The writer's side of a group. Once it is dropped, nothing waits for the writer any more, whether the writer has failed or not.
 struct WriterLoop {
     group: Arc<Group>,
     written: Written,

@@ -1,9 +1,9 @@
 //! [`KnownPages`], the pages that another job has visited; [`Visits`], the output that keeps visits for a later job; and an index of the
 //! places of visits, in a sorted file.
 //!
-//! A row of the index has 16 bytes: the fingerprint of a page's key, and twice the place of its last visit, plus one if the page was gone
-//! then. The first fingerprint of each 256 rows is kept in memory: 32 kB
-//! for a million pages. A lookup reads 4 KiB. The file has no name, so its space is freed however the process ends.
+//! A row of the index has 16 bytes: the fingerprint of a page's key; and twice the place of its last visit, plus one if the page was gone
+//! then. The first fingerprint of each 256 rows is kept in memory: 32 kB for a million pages. A lookup reads 4 KiB. The file has no name,
+//! so its space is freed however the process ends.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -99,7 +99,7 @@ impl KnownPages {
         file.seek(SeekFrom::Start(place))?;
         file.read_exact(&mut head)?;
         let Some(head) = VisitHead::read(&head) else { return Ok(None) };
-        // Among many billions of keys, two share a fingerprint.
+        // Two keys may share a fingerprint: among five billion keys, some two probably do.
         Ok(read_visit(&file, place, head.length)?.filter(|page| page.key == key))
     }
 }

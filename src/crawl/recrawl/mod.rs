@@ -2,8 +2,8 @@
 //!
 //! # The life of a visit
 //!
-//! 1. A page is done. A [`KnownPage`] collects what the next visit needs: the key, the wire URL, the `ETag` and
-//!    `Last-Modified` headers, a digest of the decoded body, when that body was fetched, and the page's links as it wrote them.
+//! 1. A page is done. A [`KnownPage`] collects what the next visit needs: the key, the wire URL, the `ETag` and `Last-Modified` headers, a
+//!    digest of the decoded body, when that body was fetched, and the page's links as it wrote them.
 //! 2. Its bytes go to `pages.visits`, an [output](super::records::Sink) of the job like any other: a receipt in the journal says where they
 //!    are, so they are there exactly once, whatever kills the crawl. `known_page` has the format, and `known_pages` the output.
 //! 3. A crawl of another job that is given this one ([`KnownPages`]) reads the heads of all visits once, from front to back, and sorts
@@ -16,8 +16,8 @@
 //!
 //! With `recrawl.every`, each page that is done goes into the frontier's schedule, by the same journal record that says it is done. The
 //! place of its last visit and its waiting time travel with the URL, as its metadata (`Revisit`). So no index is needed, nothing of this is
-//! in memory, and after a crash the journal has both or neither. A page of which nothing has changed, validators included, gets no new
-//! visit.
+//! in memory, and after a crash the journal has both or neither. If nothing about a page has changed, its validators included, no new visit
+//! is written.
 //!
 //! # What HTTP says
 //!

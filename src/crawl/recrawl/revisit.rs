@@ -96,7 +96,7 @@ impl Recrawl {
         Visited { page, revisit: Revisit { place, digest, wait }, is_kept }
     }
 
-    /// The bytes that a page that is done adds to the job's visits; empty if they already have this visit.
+    /// The bytes that a completed page adds to the job's visits; empty if the last visit there is still accurate.
     pub(in crate::crawl) fn visit(&self, visited: &Visited) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let (Some(page), Some(_), false) = (&visited.page, &self.own, visited.is_kept) {

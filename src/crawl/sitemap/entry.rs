@@ -58,7 +58,7 @@ pub(crate) struct SitemapPlace {
     base: Option<BaseUrl>,
     /// The root of the file's host.
     own: Option<CanonicalUrl>,
-    /// The bases of the last entry that had any, and the base URL that they result in.
+    /// The bases of the last entry that had any, and the base URL that they make together.
     last: (Vec<String>, Option<BaseUrl>),
 }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`read_sitemap`] passes each entry on as soon as it is complete, so an unpacked file is never held as a whole: memory is one element of
-//! at most [`MAX_ELEMENT`](text::MAX_ELEMENT), 16 KiB of text and gzip's window.
+//! at most [`MAX_ELEMENT`](text::MAX_ELEMENT), the text of 8 KiB, gzip's window, and the URLs of one entry.
 //!
 //! # What is read
 //!

@@ -92,7 +92,8 @@ impl OpenEntry {
         true
     }
 
-    /// Passes the entry on, URL by URL. The fallback is used only if the entry is complete; otherwise, its URL might still follow.
+    /// Passes the entry on, URL by URL. The fallback is used only if the entry is complete; if not, the file may have broken off before the
+    /// entry's own URL.
     pub(super) fn tell(mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
         if !self.has_url() && is_whole {
             let (bare, at) = (self.bare.trim().to_owned(), self.bare_at);

@@ -295,7 +295,7 @@ impl Walk {
         let Some(Field { name, text, at, bases, is_too_long, .. }) = self.field.take() else { return };
         let Some(entry) = &mut self.entry else { return };
         if is_too_long {
-            return sitemap.note(at, "a text of more than 16 KiB");
+            return sitemap.note(at, "a text of more than 64 KiB");
         }
         let text = text.trim();
         if !text.is_empty() && !entry.take(name, text, at, bases) {

@@ -48,7 +48,7 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) content: Option<Content>,
     /// What it lists, if it is a sitemap or a feed.
     pub(in crate::crawl) list: Option<Listing>,
-    /// The host whose robots.txt names it, if it is a sitemap.
+    /// As [`UrlSource::named_by`](super::UrlSource::named_by).
     pub(in crate::crawl) named_by: Option<Box<str>>,
     /// The number of sitemaps above it, if it is one.
     pub(in crate::crawl) above: u32,
@@ -57,7 +57,7 @@ pub(in crate::crawl) struct Extract {
 }
 
 impl Extract {
-    /// Nothing yet.
+    /// An extract that has nothing yet.
     pub(in crate::crawl) fn new(gate: Arc<Gate>, links: Links, skips: Skips) -> Self {
         Self {
             gate,
@@ -98,7 +98,7 @@ impl Extract {
         self.content = Some(Content { page, body, words, text });
     }
 
-    /// Takes the URL that a page names as its canonical one, unless it is very long. Returns `false` if the text is no URL.
+    /// Takes the URL that a page names as its canonical one, unless it is very long. Returns `false` if the text is not a URL.
     pub(super) fn name_canonical(&mut self, link: &mut LinkUrl<'_>) -> bool {
         let Ok(url) = link.url(&self.gate) else { return false };
         self.canonical = Some(url.wire()).filter(|wire| wire.len() <= MAX_CANONICAL).map(str::to_owned);
@@ -191,7 +191,7 @@ impl Extract {
         }
     }
 
-    /// Refuses links whose texts were not kept.
+    /// Refuses a number of links whose texts were not kept.
     pub(super) fn refuse_untold(&mut self, refusal: Refusal, links: u32) {
         self.links.refuse(refusal, links);
         self.skips.add_untold(refusal, links, self.links.depth());

@@ -113,7 +113,8 @@ pub(super) fn take_named<'a>(
     }
 }
 
-/// The sitemap that a host may have, if its robots.txt is not fetched. It is queued when the host has answered for its first page.
+/// The sitemap that a host may have at the usual place, for a host whose robots.txt is not fetched. It is queued once the host has answered
+/// for its first page.
 pub(in crate::crawl) fn guess(gate: &Gate, lease: &Lease, options: &ReadOptions) -> Option<Found> {
     // If a host's robots.txt is fetched, the host has answered before its first page.
     if !options.sitemaps.enabled || !lease.is_first_contact() || lease.kind() != LeaseKind::Page {

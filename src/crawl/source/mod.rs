@@ -56,7 +56,7 @@ pub(super) trait UrlSource: Sync {
     /// The function that recognizes, by its beginning, a body that is wanted completely. `None` if all bodies are.
     fn takes(&self, options: &ReadOptions) -> Option<TakesBody>;
 
-    /// Whether a body is read as far as it came even if its length or coding says that it is incomplete.
+    /// Whether a body that is slightly shorter than its stated length, or is not in gzip although its head says so, is read anyway.
     fn accepts_faults(&self) -> bool {
         false
     }
@@ -66,7 +66,8 @@ pub(super) trait UrlSource: Sync {
         None
     }
 
-    /// The host whose robots.txt names a sitemap, or is being read.
+    /// For a sitemap, the host whose robots.txt names it. For a robots.txt, the origins of the hosts that it holds for, separated by a
+    /// blank.
     fn named_by(&self, _: &Lease) -> Option<Box<str>> {
         None
     }
@@ -145,7 +146,7 @@ fn takes_lists(content_type: Option<&str>, start: &[u8]) -> bool {
     takes_pages(content_type, start) || is_sitemap(start) || is_gzip(start)
 }
 
-/// Whether a page is a packed sitemap, by its name: the contents of gzip are not known before it is unpacked.
+/// Whether a page is a packed sitemap, by its name: its contents are not known before gzip is undone.
 fn is_packed_sitemap(lease: &Lease, response: &Response, options: &ReadOptions) -> bool {
     let path = lease.url().split(['?', '#']).next().unwrap_or_default();
     options.sitemaps.enabled && is_gzip(&response.body) && path.ends_with(".xml.gz")

@@ -61,8 +61,9 @@ const fn bit(letter: u8) -> u32 {
     if letter.is_ascii_alphabetic() { 1 << (letter & 0x1f) } else { ENDED }
 }
 
-/// For each letter in the first, second or third place of a name: one bit for each second letter that names with this letter have, among
-/// the names that count. So a few operations without branches tell nearly all tags of a page from the few that count.
+/// A table for each of the first three letters of a name. Its entry for a letter is a set of second letters, one bit each: those of the
+/// names that count and have this letter in this place. A name can count only if its three entries have a bit in common. So a few
+/// operations without branches tell nearly all tags of a page from the few that count.
 struct Letters {
     first: [u32; 256],
     second: [u32; 256],

@@ -111,7 +111,7 @@ impl Sink for Archive {
         lock(&self.known).note(letters(digest), &format!("{} {}", first.1, first.0));
     }
 
-    /// An empty payload is no repetition of another.
+    /// An empty payload repeats no other.
     fn describe(&self, exchange: &Exchange, record: &mut PageRecord) {
         if record.status == Some(304) {
             return;
