@@ -115,8 +115,8 @@ pub struct Percentiles {
     pub p99_us: u64,
     /// None of them is longer.
     pub max_us: u64,
-    /// The times themselves, for a merge, as `1200*3 +5 +80*2`: microseconds, or how much longer than the time before, and how often, if more
-    /// than once. Left out where they follow from the percentiles.
+    /// The times themselves, for a merge, as `1200*3 +5 +80*2`: each in microseconds or, after a `+`, as the difference to the time before;
+    /// a number after a `*` says how often it occurred. Left out if they follow from the percentiles.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub times: String,
 }

@@ -10,7 +10,7 @@ use crate::driver::Waited;
 use crate::gate::Via;
 
 counters! {
-    /// What became of the URLs, each counted once, by its last try.
+    /// What became of the URLs. Each is counted once, by its last try.
     #[derive(Eq)]
     #[non_exhaustive]
     pub struct UrlCounts {
@@ -40,7 +40,7 @@ counters! {
     pub struct SourceCounts {
         /// Links of pages.
         pub links: u64,
-        /// Where responses point to.
+        /// Targets of redirects.
         pub redirects: u64,
         /// In sitemaps, or as sitemaps.
         pub sitemaps: u64,
@@ -82,15 +82,15 @@ counters! {
     pub struct SitemapCounts {
         /// Records of URLs that were asked for as sitemaps.
         pub records: u64,
-        /// Sitemaps that were read, those that were found as pages too.
+        /// Sitemaps that were read, including those that were found as pages.
         pub read: u64,
         /// Feeds that were read.
         pub feeds: u64,
         /// URLs that both list.
         pub listed: u64,
-        /// Sitemaps and feeds with something wrong: they break off, are too long, or are no valid XML.
+        /// Sitemaps and feeds with a fault: they break off, are too long, or are not valid XML.
         pub faulty: u64,
-        /// Files that a robots.txt or a sitemap names as sitemaps, and that are none.
+        /// Files that a robots.txt or a sitemap names as sitemaps, but that are not.
         pub unknown: u64,
         /// Hosts without a sitemap: their robots.txt names none, and there is none at the usual place.
         pub missing: u64,
@@ -125,7 +125,7 @@ counters! {
         pub requests: u64,
         /// How many of them were refused all the same: with 401, 403, 407, 429, 451 or a challenge.
         pub refused: u64,
-        /// These by their hosts; the rarest are counted together.
+        /// The refusals by host; the rarest hosts are counted together.
         pub refused_by: NameCounts,
     }
 }
@@ -145,7 +145,7 @@ impl SignedCounts {
 }
 
 counters! {
-    /// What has become of pages since their last visit. All but `not_modified` are of pages that are done.
+    /// How pages have changed since their last visit. All but `not_modified` count only pages that are done.
     #[derive(Copy, Eq)]
     #[non_exhaustive]
     pub struct RecrawlCounts {
@@ -157,7 +157,7 @@ counters! {
         pub unchanged: u64,
         /// Pages that are a 404 or 410 now.
         pub gone: u64,
-        /// Known pages whose visit did not tell: no whole response, or a status that says nothing of the page.
+        /// Known pages that could not be compared: no whole response, or a status that says nothing about the page.
         pub failed: u64,
         /// Answers with a 304, which have no body.
         pub not_modified: u64,
@@ -219,15 +219,15 @@ counters! {
 }
 
 counters! {
-    /// How long URLs and hosts waited before a request: of many, a sample. Waits across a restart are not included.
+    /// How long URLs and hosts waited before a request: a sample, if there are many. Waits across a restart are not included.
     #[non_exhaustive]
     pub struct WaitTimes {
         /// URLs in the queue, from their admission on, in one run.
         pub queued: Latencies,
         /// Hosts with URLs, for the end of their rest: what politeness cost.
         pub rested: Latencies,
-        /// Hosts whose rest was over, for their turn: for a place among the fetches under way, for their group or address, or for the rate of
-        /// the crawl. Where this is long, the machine or its limits are what is slow, and not the hosts.
+        /// Hosts whose rest was over, for their turn: for a place among the fetches under way, for their group or address, or for the rate
+        /// of the crawl. If this is long, the machine or its limits are slow, not the hosts.
         pub due: Latencies,
     }
 }

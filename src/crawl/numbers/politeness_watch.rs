@@ -56,9 +56,9 @@ counters! {
     pub struct PolitenessCounts {
         /// Requests that were sent and judged.
         pub requests: u64,
-        /// Those that were judged by their IP address too.
+        /// How many of them were judged by IP address, too.
         pub by_address: u64,
-        /// Requests that came too early, or while as many were out as may be. Anything but zero is a fault of this program.
+        /// Requests that came too early, or while all connections of the host were taken. Anything but zero is a fault of this program.
         pub violations: u64,
     }
 }

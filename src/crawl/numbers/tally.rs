@@ -44,9 +44,9 @@ counters! {
         pub failed_pages: FailedPages,
         /// Hosts' answers to requests for pages: they show which hosts refuse us.
         pub answers: HostAnswers,
-        /// Answers that were challenges, by whose they were.
+        /// Answers that were challenges, by the front end that sent them.
         pub challenges: NameCounts,
-        /// Pages by what their sites prefer them to be used for.
+        /// Pages, by the uses that their sites prefer or deny.
         pub preferences: NameCounts,
         /// Signed requests.
         pub signed: SignedCounts,
@@ -79,13 +79,13 @@ counters! {
     pub struct Traffic {
         /// Requests. Retries count, and so do requests that reached no server.
         pub requests: u64,
-        /// Requests after which the URL was to be tried again. Many of them are a network or a host that is not well: see `errors`.
+        /// Requests after which the URL was to be tried again. Many retries mean trouble with the network or with hosts: see `errors`.
         pub retries: u64,
         /// Responses that pointed elsewhere.
         pub redirects: u64,
         /// Bodies cut at `fetch.max_body_bytes`.
         pub truncated: u64,
-        /// Responses that were not framed as RFC 9112 has it, or not in the coding that they name, and were read as browsers read them.
+        /// Responses that were not framed as RFC 9112 requires, or not in the coding that they name, and were read as browsers read them.
         pub lenient: u64,
         /// Bytes of bodies on the wire.
         pub wire_bytes: u64,
@@ -101,8 +101,8 @@ counters! {
         /// The first requests without a whole response, by the kind of error: three of each.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub examples: Examples => merge_examples,
-        /// Responses by media type. `missing` and `invalid` are no types. `other` counts the rare types together where there are too many of
-        /// them; the count of a type is a lower bound then.
+        /// Responses by media type. `missing` and `invalid` are not types. If there are too many types, `other` is the sum of the rare
+        /// ones, and the count of a type is a lower bound.
         pub content_types: NameCounts,
         /// From the request sent to the response's head.
         pub first_byte: Latencies,

@@ -32,7 +32,7 @@ counters! {
         pub fill_ratio: f64 => greatest,
         /// Share of new URLs that the filter takes for seen, 0 to 1, estimated from the fill.
         pub false_positive_rate_estimated: f64 => greatest,
-        /// The same as the audit measured it, as a mean so far; `None` where nothing is audited.
+        /// The same rate as the audit has measured it, as the mean so far; `None` if nothing is audited.
         pub false_positive_rate_measured: Option<f64> => greatest,
     }
 }

@@ -38,7 +38,7 @@ pub struct PageRecord {
     pub wire_bytes: u64,
     /// The body was longer than the limit, and cut.
     pub truncated: bool,
-    /// The response was not framed as RFC 9112 has it, and was read as browsers read it. Left out where it was.
+    /// The response was not framed as RFC 9112 requires, and was read as browsers read it. Left out if false.
     #[serde(skip_serializing_if = "is_false")]
     pub lenient: bool,
     /// How long the fetch took.
@@ -63,8 +63,8 @@ pub struct PageRecord {
     /// The request was signed by the crawl's identity. Left out where it was not.
     #[serde(skip_serializing_if = "is_false")]
     pub signed: bool,
-    /// A challenge came instead of the page, which asks visitors to show that they are people or turns robots away: whose it is, such as
-    /// `cloudflare` or `anubis`. Recognized by headers, and by the beginnings of bodies. Left out if none came.
+    /// The front end whose challenge came instead of the page, such as `cloudflare` or `anubis`. A challenge asks visitors to show that
+    /// they are people, or turns robots away. It is recognized by headers, or by the beginning of the body. Left out if none came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub challenge: Option<String>,
     /// What became of its links.
@@ -87,8 +87,7 @@ pub struct PageRecord {
     /// What the crawl took it for. Left out for a page.
     #[serde(skip_serializing_if = "RecordKind::is_page")]
     pub kind: RecordKind,
-    /// What has become of it since its last visit. Left out where no page is compared with what it was, and where nothing was known of
-    /// a page that is not there.
+    /// How it has changed since its last visit. Left out if the crawl compares no pages, and for a missing page that was not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recrawl: Option<Recrawled>,
     /// What it lists. Left out where it is neither a sitemap nor a feed.
@@ -191,7 +190,7 @@ pub struct RevisitOf {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Listing {
-    /// `urlset`, `index`, `text`, `rss` or `atom`; `unknown` if it was fetched as a sitemap and is none.
+    /// `urlset`, `index`, `text`, `rss` or `atom`; `unknown` if it was fetched as a sitemap and is not one.
     pub format: String,
     /// Pages that it lists, up to the limit for one file.
     pub urls: u64,
@@ -330,7 +329,7 @@ pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What has become of a page since its last visit.
+/// How a page has changed since its last visit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Recrawled {
@@ -349,7 +348,7 @@ pub struct Recrawled {
 pub enum PageChange {
     /// It has another body, or redirects elsewhere.
     Changed,
-    /// It was known, and this visit did not tell: no whole response, or a status that says nothing of the page.
+    /// It was known, and could not be compared: no whole response, or a status that says nothing about the page.
     Failed,
     /// It was there, and now is a 404 or 410.
     Gone,
