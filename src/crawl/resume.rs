@@ -148,7 +148,7 @@ impl Crawl<JobJournal> {
         }
         (crawl.sinks, crawl.sink_threads) = (begun.sinks, begun.threads);
         let mut checkpointer = Checkpointer::new(Arc::clone(&crawl.shared), options.job, job, begun.files);
-        checkpointer.outputs.bodies = bodies.and_then(EarlierBodies::into_unsafe);
+        checkpointer.outputs.bodies = bodies.and_then(EarlierBodies::into_unsynced);
         crawl.checkpointer = Some(checkpointer);
         Ok((crawl, resumed))
     }

@@ -22,7 +22,7 @@ use proptest::prelude::*;
 fn read_with(body: &[u8], content_type: Option<&str>, limits: &SitemapLimits) -> (Vec<SitemapEntry>, SitemapSummary) {
     let mut entries = Vec::new();
     let summary = read_sitemap(body, content_type, limits, |entry| entries.push(entry));
-    assert_eq!(summary.told, entries.len() as u64);
+    assert_eq!(summary.passed, entries.len() as u64);
     (entries, summary)
 }
 

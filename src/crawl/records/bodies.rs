@@ -30,7 +30,7 @@ use crate::job::Job;
 /// The ending of a file that is being written.
 const PART: &str = ".part";
 /// At most this many bodies wait for a checkpoint; the call that adds one more syncs them itself.
-const MOST_UNSAFE: usize = 1 << 14;
+const MOST_UNSYNCED: usize = 1 << 14;
 /// This many threads sync files at once, since a file system syncs several together: 400 bodies took 0.09 s this way, and 1.8 s one after
 /// the other.
 const AT_ONCE: usize = 8;
@@ -45,7 +45,7 @@ pub(in crate::crawl) struct Bodies {
     prefix: String,
     next: AtomicU64,
     /// Hexadecimal digests of the bodies that are not synced yet: a power cut may take them.
-    not_safe: Mutex<AHashSet<String>>,
+    unsynced: Mutex<AHashSet<String>>,
     /// Held during a sync: a second caller returns once the bodies that the first one took are synced.
     syncing: Mutex<()>,
     failure: Mutex<Option<io::Error>>,
@@ -74,7 +74,7 @@ impl Bodies {
             directory: directory.to_owned(),
             prefix: format!(".{job:016x}-"),
             next: AtomicU64::default(),
-            not_safe: Mutex::default(),
+            unsynced: Mutex::default(),
             syncing: Mutex::default(),
             failure: Mutex::default(),
         }
@@ -101,7 +101,7 @@ impl Bodies {
         let is_long = |length| length == record.bytes || record.truncated && length > 0;
         let is_there = fs::metadata(self.path(hex)).is_ok_and(|file| file.is_file() && is_long(file.len()));
         if is_there {
-            lock(&self.not_safe).insert(hex.to_owned());
+            lock(&self.unsynced).insert(hex.to_owned());
         }
         is_there
     }
@@ -136,11 +136,11 @@ impl Bodies {
     /// Syncs all bodies stored so far: after that, a power cut cannot take them.
     pub(in crate::crawl) fn sync(&self) -> io::Result<()> {
         let _alone = lock(&self.syncing);
-        let not_safe = std::mem::take(&mut *lock(&self.not_safe));
-        if not_safe.is_empty() {
+        let unsynced = std::mem::take(&mut *lock(&self.unsynced));
+        if unsynced.is_empty() {
             return Ok(());
         }
-        let files: Vec<PathBuf> = not_safe.iter().map(|hex| self.path(hex)).collect();
+        let files: Vec<PathBuf> = unsynced.iter().map(|hex| self.path(hex)).collect();
         sync_all(&files)?;
         let folders: AHashSet<&Path> = files.iter().map(|file| own::parent(file)).collect();
         sync_all(&folders.into_iter().collect::<Vec<_>>())?;
@@ -169,9 +169,9 @@ impl Bodies {
             named.inspect_err(|_| _ = fs::remove_file(&part))?;
         }
         let is_much = {
-            let mut not_safe = lock(&self.not_safe);
-            not_safe.insert(hex.to_owned());
-            not_safe.len() > MOST_UNSAFE
+            let mut unsynced = lock(&self.unsynced);
+            unsynced.insert(hex.to_owned());
+            unsynced.len() > MOST_UNSYNCED
         };
         if is_much { self.sync() } else { Ok(()) }
     }
@@ -193,8 +193,8 @@ impl EarlierBodies {
     }
 
     /// The directory, if it has bodies that the next checkpoint must sync.
-    pub(in crate::crawl) fn into_unsafe(self) -> Option<Arc<Bodies>> {
-        self.0.filter(|bodies| !lock(&bodies.not_safe).is_empty()).map(Arc::new)
+    pub(in crate::crawl) fn into_unsynced(self) -> Option<Arc<Bodies>> {
+        self.0.filter(|bodies| !lock(&bodies.unsynced).is_empty()).map(Arc::new)
     }
 }
 
@@ -231,10 +231,10 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), b"abc");
         }
         bodies.sync().unwrap();
-        assert!(lock(&bodies.not_safe).is_empty());
+        assert!(lock(&bodies.unsynced).is_empty());
         let mut record = PageRecord { body_digest: Some(format!("sha256:{hex}")), bytes: 3, ..PageRecord::default() };
         assert!(
-            bodies.has(&record) && lock(&bodies.not_safe).contains(hex),
+            bodies.has(&record) && lock(&bodies.unsynced).contains(hex),
             "a kill may have come before the disk had it"
         );
         record.bytes = 4;
@@ -268,19 +268,19 @@ mod tests {
         let body = bodies.path("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         fs::remove_file(&body).unwrap();
         symlink("/dev/null", &body).unwrap();
-        lock(&bodies.not_safe).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
+        lock(&bodies.unsynced).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
         bodies.sync().unwrap_err();
         fs::remove_file(&body).unwrap();
-        lock(&bodies.not_safe).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
+        lock(&bodies.unsynced).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
         bodies.sync().expect("somebody has taken it away");
         // Its name.
         fs::remove_dir(own::parent(&body)).unwrap();
         symlink("/proc", own::parent(&body)).unwrap();
-        lock(&bodies.not_safe).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
+        lock(&bodies.unsynced).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
         bodies.sync().unwrap_err();
         // The directories' names.
         let bodies = Bodies::at(Path::new("/proc"), 7);
-        lock(&bodies.not_safe).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
+        lock(&bodies.unsynced).insert("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());
         bodies.sync().unwrap_err();
     }
 
@@ -288,9 +288,9 @@ mod tests {
     fn unsynced_names_are_bounded() {
         let directory = tempfile::tempdir().unwrap();
         let bodies = Bodies::open(directory.path(), 7).unwrap();
-        lock(&bodies.not_safe).extend((0..MOST_UNSAFE).map(|number| format!("{number:064x}")));
+        lock(&bodies.unsynced).extend((0..MOST_UNSYNCED).map(|number| format!("{number:064x}")));
         bodies.keep(b"abc").unwrap();
-        assert!(lock(&bodies.not_safe).is_empty());
+        assert!(lock(&bodies.unsynced).is_empty());
     }
 
     #[test]

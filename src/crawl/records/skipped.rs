@@ -49,12 +49,12 @@ pub struct SkippedLink {
 #[derive(Clone, Debug)]
 pub(in crate::crawl) struct SkipList {
     lines: Writer,
-    drawn: Arc<Drawn>,
+    sampler: Arc<Sampler>,
 }
 
 /// Decides at random whether a link is listed.
 #[derive(Debug)]
-struct Drawn {
+struct Sampler {
     /// Bytes in the file and on the way to it.
     bytes: AtomicU64,
     /// Links so far.
@@ -72,8 +72,8 @@ impl SkipList {
             file.set_len(whole)?;
         }
         let (lines, thread) = Writer::start(file)?;
-        let drawn = Drawn { bytes: whole.into(), links: AtomicU64::new(0), dice: RandomState::new() };
-        Ok((Self { lines, drawn: Arc::new(drawn) }, thread))
+        let sampler = Sampler { bytes: whole.into(), links: AtomicU64::new(0), dice: RandomState::new() };
+        Ok((Self { lines, sampler: Arc::new(sampler) }, thread))
     }
 
     /// Lists the links that were refused on a page. Returns `false` if the writer has failed: the crawl should end.
@@ -86,7 +86,7 @@ impl SkipList {
     }
 }
 
-impl Drawn {
+impl Sampler {
     /// The current rate, if the next link is to be listed.
     fn draw(&self) -> Option<u64> {
         let rate = rate(self.bytes.load(Ordering::Relaxed));
@@ -114,7 +114,7 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
 /// The refused links of one page that are drawn for the list.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Skips {
-    drawn: Option<Arc<Drawn>>,
+    sampler: Option<Arc<Sampler>>,
     /// Whether each link is logged, drawn or not.
     logs: bool,
     referrer: Option<String>,
@@ -130,7 +130,7 @@ impl Skips {
     }
 
     fn into(list: Option<&SkipList>, logs: bool) -> Self {
-        Self { drawn: list.map(|list| Arc::clone(&list.drawn)), logs, ..Self::default() }
+        Self { sampler: list.map(|list| Arc::clone(&list.sampler)), logs, ..Self::default() }
     }
 
     /// The URLs that robots.txt refused when their turn came, and `further` more without their texts.
@@ -141,13 +141,13 @@ impl Skips {
             skips.add(refusal, &url, depth);
         }
         skips.referrer = None;
-        skips.add_untold(Refusal::Robots, further, 0);
+        skips.add_without_text(Refusal::Robots, further, 0);
         skips
     }
 
     /// Whether there is a list or a log.
     pub(in crate::crawl) fn is_kept(&self) -> bool {
-        self.drawn.is_some() || self.logs
+        self.sampler.is_some() || self.logs
     }
 
     /// Adds a refused link, unless it was refused only because it was seen before.
@@ -160,7 +160,7 @@ impl Skips {
     }
 
     /// Adds links without their texts.
-    pub(in crate::crawl) fn add_untold(&mut self, refusal: Refusal, links: u32, depth: u32) {
+    pub(in crate::crawl) fn add_without_text(&mut self, refusal: Refusal, links: u32, depth: u32) {
         if links > 0 {
             self.put(refusal, None, depth, links);
         }
@@ -173,12 +173,12 @@ impl Skips {
         if self.logs {
             log_refusal(refusal, text, self.referrer.as_deref(), links);
         }
-        let Some(drawn) = self.drawn.as_deref() else { return };
-        let Some(of) = drawn.draw() else { return };
+        let Some(sampler) = self.sampler.as_deref() else { return };
+        let Some(of) = sampler.draw() else { return };
         let (url, reason, referrer) = (text.map(legible), refusal.name().to_owned(), self.referrer.clone());
         let before = self.lines.len();
         add_line(&SkippedLink { url, reason, referrer, depth, links, of }, &mut self.lines);
-        drawn.bytes.fetch_add((self.lines.len() - before) as u64, Ordering::Relaxed);
+        sampler.bytes.fetch_add((self.lines.len() - before) as u64, Ordering::Relaxed);
     }
 }
 
@@ -194,9 +194,9 @@ mod tests {
     use super::*;
 
     fn skips(bytes: u64) -> Skips {
-        let drawn = Drawn { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
+        let sampler = Sampler { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
         let referrer = Some("http://a.org/".to_owned());
-        Skips { drawn: Some(Arc::new(drawn)), logs: false, referrer, lines: Vec::new() }
+        Skips { sampler: Some(Arc::new(sampler)), logs: false, referrer, lines: Vec::new() }
     }
 
     fn lines(skips: &Skips) -> Vec<&[u8]> {
@@ -240,9 +240,9 @@ mod tests {
     fn links_seen_before_are_not_listed() {
         let mut skips = skips(0);
         skips.add(Refusal::Seen, "http://a.org/", 1);
-        skips.add_untold(Refusal::TooManyLinks, 0, 1);
+        skips.add_without_text(Refusal::TooManyLinks, 0, 1);
         assert!(skips.lines.is_empty());
-        skips.add_untold(Refusal::TooManyLinks, 7, 1);
+        skips.add_without_text(Refusal::TooManyLinks, 7, 1);
         let expected =
             r#"{"url":null,"reason":"too_many_links","referrer":"http://a.org/","depth":1,"links":7,"of":1}"#;
         assert_eq!(skips.lines, format!("{expected}\n").as_bytes());

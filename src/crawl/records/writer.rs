@@ -111,9 +111,9 @@ impl Writer {
         let (room, gathered, changed) = (Semaphore::new(ROOM), Mutex::default(), Condvar::new());
         let group = Arc::new(Group { room, gathered, changed });
         let written = Written::default();
-        let telling = WriterLoop { group: Arc::clone(&group), written: written.clone() };
+        let writer_loop = WriterLoop { group: Arc::clone(&group), written: written.clone() };
         let thread =
-            std::thread::Builder::new().name("writer".to_owned()).spawn(move || telling.write_all(open, next))?;
+            std::thread::Builder::new().name("writer".to_owned()).spawn(move || writer_loop.write_all(open, next))?;
         Ok((Self { group: Arc::new(Open(group)), written }, WriterThread { thread }))
     }
 

@@ -279,8 +279,8 @@ impl Outlinks {
 
 fn piece<'a>(rest: &mut &'a [u8]) -> Option<(u64, &'a str)> {
     let head = varint::number(rest)?;
-    let (text, behind) = rest.split_at_checked(usize::try_from(head >> 3).ok()?)?;
-    *rest = behind;
+    let (text, after) = rest.split_at_checked(usize::try_from(head >> 3).ok()?)?;
+    *rest = after;
     Some((head & 7, str::from_utf8(text).ok()?))
 }
 

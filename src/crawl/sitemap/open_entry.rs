@@ -94,7 +94,7 @@ impl OpenEntry {
 
     /// Passes the entry on, URL by URL. The fallback is used only if the entry is complete; if not, the file may have broken off before the
     /// entry's own URL.
-    pub(super) fn tell(mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
+    pub(super) fn finish(mut self, sitemap: &mut Sitemap<'_>, is_whole: bool) {
         if !self.has_url() && is_whole {
             let (bare, at) = (self.bare.trim().to_owned(), self.bare_at);
             if self.kind != SitemapEntryKind::Item {
@@ -109,7 +109,7 @@ impl OpenEntry {
         for EntryUrl { kind, url, at, bases } in self.urls {
             let (lastmod, priority) = (self.lastmod.clone(), self.priority);
             let bases = bases.map(|bases| bases.to_vec()).unwrap_or_default();
-            sitemap.tell(SitemapEntry { url, bases, kind, lastmod, priority, offset: at });
+            sitemap.pass(SitemapEntry { url, bases, kind, lastmod, priority, offset: at });
         }
     }
 }

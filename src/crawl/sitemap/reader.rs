@@ -25,9 +25,9 @@ pub fn read_sitemap(
     body: &[u8],
     content_type: Option<&str>,
     limits: &SitemapLimits,
-    mut tell: impl FnMut(SitemapEntry),
+    mut take: impl FnMut(SitemapEntry),
 ) -> SitemapSummary {
-    let mut sitemap = Sitemap::new(limits, &mut tell);
+    let mut sitemap = Sitemap::new(limits, &mut take);
     let mut text = SitemapText::new(body, content_type, limits.max_bytes);
     let (offset, head) = text.head();
     let begins = beginning(head);
@@ -131,7 +131,7 @@ pub(super) fn read_plain(mut text: SitemapText<'_>, mut offset: u64, sitemap: &m
             }
             if is_url(url) && is_whole {
                 sitemap.format = SitemapFormat::Text;
-                sitemap.tell(SitemapEntry { url: url.to_owned(), offset: begun, ..SitemapEntry::default() });
+                sitemap.pass(SitemapEntry { url: url.to_owned(), offset: begun, ..SitemapEntry::default() });
             } else {
                 sitemap.note(begun, if is_whole { "a line that is no URL" } else { "the last line breaks off" });
             }

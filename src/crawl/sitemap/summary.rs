@@ -9,7 +9,7 @@ pub struct SitemapSummary {
     /// Its format.
     pub format: SitemapFormat,
     /// Entries that were passed on.
-    pub told: u64,
+    pub passed: u64,
     /// Entries beyond the limit, which were not passed on.
     pub beyond: u64,
     /// The number of problems.
@@ -102,14 +102,14 @@ pub(super) struct Sitemap<'a> {
     pub(super) is_cut: bool,
     pub(super) format: SitemapFormat,
     summary: SitemapSummary,
-    tell: &'a mut dyn FnMut(SitemapEntry),
+    take: &'a mut dyn FnMut(SitemapEntry),
 }
 
 impl<'a> Sitemap<'a> {
-    /// A sitemap of unknown format. Passes its entries to `tell`.
-    pub(super) fn new(limits: &'a SitemapLimits, tell: &'a mut dyn FnMut(SitemapEntry)) -> Self {
+    /// A sitemap of unknown format. Passes its entries to `take`.
+    pub(super) fn new(limits: &'a SitemapLimits, take: &'a mut dyn FnMut(SitemapEntry)) -> Self {
         let (format, summary) = (SitemapFormat::Unknown, SitemapSummary::default());
-        Self { limits, is_cut: limits.is_cut, format, summary, tell }
+        Self { limits, is_cut: limits.is_cut, format, summary, take }
     }
 
     /// The summary of what was read.
@@ -118,13 +118,13 @@ impl<'a> Sitemap<'a> {
     }
 
     /// Passes an entry on, or counts it if it is beyond the limit.
-    pub(super) fn tell(&mut self, entry: SitemapEntry) {
+    pub(super) fn pass(&mut self, entry: SitemapEntry) {
         if entry.kind == SitemapEntryKind::Alternate && !self.limits.alternates {
             return;
         }
-        if self.summary.told < self.limits.max_urls as u64 {
-            self.summary.told += 1;
-            (self.tell)(entry);
+        if self.summary.passed < self.limits.max_urls as u64 {
+            self.summary.passed += 1;
+            (self.take)(entry);
         } else {
             self.summary.beyond += 1;
         }

@@ -311,7 +311,7 @@ impl Walk {
         (self.field, self.skipped) = (None, None);
         if let Some(entry) = self.entry.take() {
             self.bases.keep(entry.bases_around);
-            entry.tell(sitemap, is_whole);
+            entry.finish(sitemap, is_whole);
         }
     }
 
@@ -365,9 +365,9 @@ impl Reference {
 pub(super) fn value(raw: &str, mut unknown: impl FnMut(&str)) -> String {
     let mut value = String::with_capacity(raw.len());
     let mut rest = raw;
-    while let Some((text, behind)) = rest.split_once('&') {
+    while let Some((text, after)) = rest.split_once('&') {
         value.push_str(text);
-        rest = behind;
+        rest = after;
         let name = &rest[..rest.find(['&', ';']).unwrap_or(rest.len())];
         let reference = if rest[name.len()..].starts_with(';') { Reference::of(name) } else { Reference::Text };
         match reference {

@@ -192,9 +192,9 @@ impl Extract {
     }
 
     /// Refuses a number of links whose texts were not kept.
-    pub(super) fn refuse_untold(&mut self, refusal: Refusal, links: u32) {
+    pub(super) fn refuse_without_text(&mut self, refusal: Refusal, links: u32) {
         self.links.refuse(refusal, links);
-        self.skips.add_untold(refusal, links, self.links.depth());
+        self.skips.add_without_text(refusal, links, self.links.depth());
         self.counts.found += u64::from(links);
     }
 }

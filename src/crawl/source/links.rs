@@ -22,8 +22,8 @@ pub(super) fn read_page(response: &Response, base: BaseUrl, options: &ReadOption
     let own = (!response.links.is_empty()).then(|| base.clone());
     let base = base.with_query_encoder(page.query_encoder());
     let base = page.base_href.as_deref().and_then(|href| base.rebase(href)).unwrap_or(base);
-    extract.refuse_untold(Refusal::TooLong, page.links_too_long);
-    extract.refuse_untold(Refusal::TooManyLinks, page.links_over_limit);
+    extract.refuse_without_text(Refusal::TooLong, page.links_too_long);
+    extract.refuse_without_text(Refusal::TooManyLinks, page.links_over_limit);
     let nofollow = options.nofollow && (page.robots.nofollow || response.robots.nofollow);
     let mut canonical = page.canonical.as_deref().map(|href| LinkUrl::new(&base, href));
     // A canonical URL in the page counts more than one in the head.
@@ -83,7 +83,7 @@ fn add_json_ld(
         let turn = if is_part { LinkTurn::Part } else { LinkTurn::Own };
         extract.add(LinkUrl::new(base, href), turn, nofollow, "json_ld", LinkText::default());
     });
-    extract.refuse_untold(Refusal::TooManyLinks, beyond);
+    extract.refuse_without_text(Refusal::TooManyLinks, beyond);
 }
 
 /// Takes the links of a head, and the page's canonical URL if the head `names` it. That one is fetched before the other links if the crawl
@@ -133,7 +133,7 @@ pub(super) fn read_text(response: &Response, base: BaseUrl, options: &ReadOption
             extract.add(LinkUrl::new(&base, href), LinkTurn::Own, nofollow, "text", LinkText::default());
         }
     }
-    extract.refuse_untold(Refusal::TooManyLinks, beyond);
+    extract.refuse_without_text(Refusal::TooManyLinks, beyond);
 }
 
 /// The URLs in a text: from `http://` or `https://` to white space or a character that URLs never contain. Punctuation that ends a
@@ -143,21 +143,21 @@ fn urls(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         loop {
             let colon = rest.find("://")?;
-            let (before, behind) = rest.split_at(colon + 3);
+            let (before, after) = rest.split_at(colon + 3);
             let scheme = ["https://", "http://"].into_iter().find(|scheme| {
                 before.len() >= scheme.len()
                     && before.is_char_boundary(before.len() - scheme.len())
                     && before[before.len() - scheme.len()..].eq_ignore_ascii_case(scheme)
             });
             let is_end = |letter: char| letter.is_whitespace() || letter.is_control() || END.contains(letter);
-            let end = behind.find(is_end).unwrap_or(behind.len());
+            let end = after.find(is_end).unwrap_or(after.len());
             let Some(scheme) = scheme else {
-                rest = behind;
+                rest = after;
                 continue;
             };
             let start = before.len() - scheme.len();
             let url = trimmed(&rest[start..before.len() + end]);
-            rest = &behind[end..];
+            rest = &after[end..];
             if url.len() > scheme.len() && url.len() <= LONGEST_URL {
                 return Some(url);
             }

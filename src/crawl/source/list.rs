@@ -59,7 +59,7 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
             extract.add_found(link, |link, extract| page(link, &own, &entry, today, options, extract));
         }
     });
-    extract.refuse_untold(Refusal::TooManyLinks, u32::try_from(summary.beyond).unwrap_or(u32::MAX));
+    extract.refuse_without_text(Refusal::TooManyLinks, u32::try_from(summary.beyond).unwrap_or(u32::MAX));
     let problem = summary.first_problem(limits.max_urls);
     extract.list = Some(Listing {
         format: summary.format.name().to_owned(),

@@ -45,10 +45,10 @@ impl CdxjIndex {
         let (mut lines, mut cut) = (Sorter::new(&std::env::temp_dir()), Vec::new());
         for file in files {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let behind = walk(file, |record| line(&record, &name).map_or(Ok(()), |line| lines.add(line.into())))
+            let rest = walk(file, |record| line(&record, &name).map_or(Ok(()), |line| lines.add(line.into())))
                 .map_err(FileError::of("read", file))?;
-            if behind > 0 {
-                cut.push((file.clone(), behind));
+            if rest > 0 {
+                cut.push((file.clone(), rest));
             }
         }
         Ok(Self { lines, cut })

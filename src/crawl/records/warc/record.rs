@@ -120,8 +120,8 @@ const CHUNKED: &str = "chunked";
 /// announced the chunking is kept under another name, as other crawlers do.
 pub(super) fn archived(head: &[u8]) -> Cow<'_, [u8]> {
     let is_later = !head.starts_with(b"HTTP/1.");
-    let is_told = |line: &[u8]| value(line, b"transfer-encoding").is_some();
-    if !is_later && !lines(head).any(is_told) {
+    let is_transfer = |line: &[u8]| value(line, b"transfer-encoding").is_some();
+    if !is_later && !lines(head).any(is_transfer) {
         return Cow::Borrowed(head);
     }
     let mut archived = Vec::with_capacity(head.len() + 64);
