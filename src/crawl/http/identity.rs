@@ -31,7 +31,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use super::access::AccessError;
 use super::access_rules::Secret;
-use super::identity_keys::{IdentityKey, IdentityOptions, Jwk, JwkSet, agent_url, seconds};
+use super::identity_keys::{IdentityKey, IdentityOptions, Jwk, JwkSet, agent_url, latest, seconds};
 use crate::crawl::lock::lock;
 use crate::driver::{HostPattern, HostTable};
 
@@ -259,8 +259,7 @@ const NONE_SIGNS: &str = "none of its keys signs now: crawler identity new FILE 
 
 /// The key that signs at this time: see [`JwkSet::signing`].
 fn signing(signers: &[Signer], now: u64) -> Option<&Signer> {
-    let may = |key: &&Signer| key.nbf.is_none_or(|nbf| nbf <= now) && key.exp.is_none_or(|exp| now < exp);
-    signers.iter().filter(may).rev().max_by_key(|key| key.nbf)
+    latest(signers, now, |signer| (signer.nbf, signer.exp))
 }
 
 /// The host that a request is for, as it is signed (RFC 9421 section 2.2.3): without a user, in lower case, and without the scheme's

@@ -252,9 +252,7 @@ impl JwkSet {
     /// The key that signs at this time: of the published keys whose `nbf` has passed, the one with the latest `nbf`; of equal ones, the
     /// first.
     pub fn signing(&self, now: SystemTime) -> Option<&Jwk> {
-        let now = seconds(now);
-        let may = |key: &&Jwk| key.nbf.is_none_or(|nbf| nbf <= now) && key.exp.is_none_or(|exp| now < exp);
-        self.keys.iter().filter(may).rev().max_by_key(|key| key.nbf)
+        latest(&self.keys, seconds(now), |key| (key.nbf, key.exp))
     }
 
     /// As JSON, with a line end.
@@ -263,6 +261,16 @@ impl JwkSet {
         text.push('\n');
         text
     }
+}
+
+/// Of the keys that are in force at this time, the one with the latest `nbf`; of equal ones, the first. `dates` gives a key's `nbf` and
+/// `exp`.
+pub(super) fn latest<K>(keys: &[K], now: u64, dates: impl Fn(&K) -> (Option<u64>, Option<u64>)) -> Option<&K> {
+    let in_force = |key: &&K| {
+        let (nbf, exp) = dates(key);
+        nbf.is_none_or(|nbf| nbf <= now) && exp.is_none_or(|exp| now < exp)
+    };
+    keys.iter().filter(in_force).rev().max_by_key(|key| dates(key).0)
 }
 
 /// The thumbprint of the key in RFC 9421 appendix B.1.4: test keys must not be used (draft, section "Test and Demonstration Keys").

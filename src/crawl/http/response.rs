@@ -110,7 +110,7 @@ impl Response {
         let content_type = content_type(headers);
         let stated = stated(headers).fold(Preferences::default(), |all, (_, _, says)| all.and(says));
         let links: Vec<_> = texts(headers, &header::LINK).flat_map(|value| link_targets(&value)).collect();
-        let refreshed = texts(headers, &header::REFRESH).find_map(|value| refresh_target(&value));
+        let refreshed = texts(headers, &header::REFRESH).find_map(|value| refresh(&value).map(str::to_owned));
         Ok(Self {
             status,
             canonical: links.iter().find(|link| link.is_canonical).map(|link| link.href.clone()),
@@ -282,11 +282,6 @@ fn link_targets(header: &str) -> Vec<LinkTarget> {
         rest = rest.trim_start_matches([' ', '\t', ',']);
     }
     targets
-}
-
-/// The target of a `Refresh` header, read like `<meta http-equiv=refresh>`; `None` for a mere reload.
-fn refresh_target(header: &str) -> Option<String> {
-    refresh(header).map(str::to_owned)
 }
 
 /// A parameter's name, its value without quotes, and the rest of the text.

@@ -194,7 +194,8 @@ mod tests {
     use super::*;
 
     fn skips(bytes: u64) -> Skips {
-        let sampler = Sampler { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
+        let sampler =
+            Sampler { bytes: bytes.into(), links: AtomicU64::new(0), dice: RandomState::with_seeds(1, 2, 3, 4) };
         let referrer = Some("http://a.org/".to_owned());
         Skips { sampler: Some(Arc::new(sampler)), logs: false, referrer, lines: Vec::new() }
     }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::summary::Sitemap;
+use super::text::begins;
 use super::{SitemapEntry, SitemapEntryKind, SitemapFormat};
 use crate::crawl::date::day_of;
 
@@ -242,6 +243,5 @@ pub(super) fn is_alternate(relation: &str) -> bool {
 
 /// Whether a text is a web URL with its scheme.
 pub(super) fn is_absolute(text: &str) -> bool {
-    let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    (begins("http://") || begins("https://")) && !text.contains(char::is_whitespace)
+    (begins(text, "http://") || begins(text, "https://")) && !text.contains(char::is_whitespace)
 }

@@ -2,9 +2,9 @@
 //! line.
 
 use super::summary::Sitemap;
-use super::text::{SitemapText, floor, gzip_at};
+use super::text::{SitemapText, begins, gzip_at};
 use super::{SitemapEntry, SitemapFormat, SitemapLimits, SitemapSummary, xml};
-use crate::crawl::html::{LONGEST_URL, first_element};
+use crate::crawl::html::{LONGEST_URL, boundary, first_element};
 
 /// Reads a body as a sitemap, and passes on its entries in order, each as soon as it is complete. Only the charset of `content_type` is
 /// used.
@@ -70,7 +70,7 @@ pub(in crate::crawl) fn is_gzip(start: &[u8]) -> bool {
 /// Where the actual file begins in a text: at once, or after messages of the program that writes it. These may be markup too, like PHP's
 /// notices.
 pub(super) fn beginning(text: &str) -> usize {
-    let text = &text[..floor(text, HEAD)];
+    let text = &text[..boundary(text, HEAD)];
     let first = first_element(text);
     if HTML.iter().any(|with| begins(text, with)) || first.is_none() && text.starts_with('<') {
         return 0;
@@ -100,10 +100,6 @@ fn root(start: &[u8]) -> Option<String> {
     let ascii = |byte: &&u8| byte.is_ascii() && **byte != 0;
     let ascii: String = start.iter().filter(ascii).map(|byte| char::from(*byte)).collect();
     first_element(&ascii[beginning(&ascii)..]).map(|(_, name)| name.to_ascii_lowercase())
-}
-
-fn begins(text: &str, with: &str) -> bool {
-    text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
 }
 
 /// Reads the lines of a text. Each line that is a URL is an entry, wherever it is; other lines are counted, except comments and blank
@@ -144,7 +140,6 @@ pub(super) fn read_plain(mut text: SitemapText<'_>, mut offset: u64, sitemap: &m
 
 /// Whether a line is meant as a URL: it has a web scheme, or lacks one and begins with `www.`.
 fn is_url(line: &str) -> bool {
-    let begins = |with: &str| line.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    let is_one = ["http://", "https://", "www."].into_iter().any(begins);
+    let is_one = ["http://", "https://", "www."].into_iter().any(|with| begins(line, with));
     is_one && line.len() <= LONGEST_URL && !line.contains(char::is_whitespace)
 }

@@ -22,7 +22,7 @@ use std::mem::discriminant;
 use encoding_rs::Decoder;
 use flate2::bufread::GzDecoder;
 
-use crate::crawl::html::encoding_of_xml;
+use crate::crawl::html::{boundary, encoding_of_xml};
 
 /// The most bytes of one tag or one text. A longer one ends the file: no URL is that long.
 pub(super) const MAX_ELEMENT: usize = 1 << 20;
@@ -118,7 +118,7 @@ impl<'a> SitemapText<'a> {
             let _ = decoder.decode_to_string(raw, &mut self.part, self.is_over);
         }
         if self.part.len() > self.room {
-            self.part.truncate(floor(&self.part, self.room));
+            self.part.truncate(boundary(&self.part, self.room));
             (self.is_over, self.problem) = (true, Some("longer than sitemaps.max_bytes"));
         }
         self.room -= self.part.len().min(self.room);
@@ -153,9 +153,9 @@ pub(super) fn of_element(rest: &[u8], read: usize) -> io::Result<&[u8]> {
     Ok(&rest[..rest.len().min(room)])
 }
 
-/// The last character boundary of a text at or before `most`.
-pub(super) fn floor(text: &str, most: usize) -> usize {
-    (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+/// Whether a text begins with another one, ignoring the case of ASCII letters.
+pub(super) fn begins(text: &str, with: &str) -> bool {
+    text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
 }
 
 /// At most this many gzip members are read. Each costs some setup, however short it is.

@@ -8,9 +8,9 @@ use super::open_entry::{
     kind_of,
 };
 use super::summary::Sitemap;
-use super::text::{LESS, MendedText, SitemapText, floor};
+use super::text::{LESS, MendedText, SitemapText};
 use super::{SitemapEntryKind, SitemapFormat};
-use crate::crawl::html::LONGEST_URL;
+use crate::crawl::html::{LONGEST_URL, boundary};
 
 /// At most this many elements may be open at once, including those that are never closed.
 const DEEPEST: usize = 200_000;
@@ -329,7 +329,7 @@ impl Walk {
 
 /// The beginning of a name, for messages.
 fn shown(name: &str) -> &str {
-    &name[..floor(name, 40)]
+    &name[..boundary(name, 40)]
 }
 
 /// What a reference stands for.
