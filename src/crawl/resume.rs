@@ -189,7 +189,7 @@ impl Crawl<JobJournal> {
     }
 }
 
-/// What the runs before this one pass on to it.
+/// The totals that earlier runs pass on to this one.
 fn carried(job: &Job, opening: &Opening, now: Timestamp) -> Result<Carried, CrawlError> {
     let mut carried = read_totals(job, &opening.extra)?.unwrap_or_else(|| Carried::begin(now));
     if !job.is_new() {

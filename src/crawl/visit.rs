@@ -52,11 +52,11 @@ pub(super) struct Visit {
     pub(super) answer: PageAnswer,
     /// Its body, if bodies are kept.
     pub(super) body: Option<Vec<u8>>,
-    /// What is known of the page after the comparison.
+    /// The known state of the page after the comparison.
     pub(super) visited: Option<Visited>,
 }
 
-/// What is needed to read a response.
+/// The inputs for reading a response.
 pub(super) struct Reader<'a> {
     pub(super) source: &'static dyn UrlSource,
     pub(super) lease: &'a Lease,
@@ -298,8 +298,8 @@ fn blank_record(lease: &Lease, key: &str) -> PageRecord {
     }
 }
 
-/// What a page yielded: whether its content is new, or that there is no page at its URL; and which page had that content first. `None` if
-/// that is not known: for a file that is not read, for a page that will be tried again, and if its host said when to come back.
+/// The yield of a page: new content, known content, or no page at its URL; and the page that had the content first. `None` if the yield is
+/// not known: if the file is not read, if the page will be tried again, or if its host has said when to come back.
 ///
 /// `redirect` is the verdict on the redirect's target: a target refused as seen, or by a budget, is nothing new.
 pub(super) fn yield_of(

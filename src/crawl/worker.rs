@@ -1,4 +1,4 @@
-//! What each task does with its lease: fetch, parse, commit.
+//! The work of a task on its lease: fetch, parse, commit.
 
 use std::io;
 use std::net::IpAddr;
@@ -43,7 +43,7 @@ struct Settled<J: Journal> {
     next: Option<(HeldLease<J>, Reservation)>,
 }
 
-/// What is counted of a lease, besides its record.
+/// The facts of a lease that are counted besides its record.
 struct Counted {
     /// The URL was given up with its host.
     is_given_up: bool,
@@ -53,7 +53,7 @@ struct Counted {
     waited: Waited,
 }
 
-/// What each task does with its lease. All tasks share one worker.
+/// Does the work of a task on its lease. All tasks share one worker.
 #[derive(Debug)]
 pub(super) struct Worker<J: Journal> {
     pub(super) shared: Arc<Shared<J>>,

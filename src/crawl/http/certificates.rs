@@ -211,7 +211,7 @@ impl ServerCertVerifier for Unverified {
 )]
 pub(super) struct InvalidTlsName;
 
-/// What is missing, and what helps.
+/// The message of a machine without certificates of authorities. It says what to do.
 pub(crate) const NO_ROOTS: &str =
     "this machine has no certificates of authorities: install Debian's ca-certificates, or name a file by --ca-file";
 

@@ -128,7 +128,7 @@ mod tests {
     /// A status, headers and a body.
     type Answer = (u16, &'static str, &'static str);
 
-    /// Whose challenge, the challenge, and something close to it that is none.
+    /// The front end, its challenge, and a similar response that is not one.
     const CASES: [(&str, Answer, Answer); 40] = [
         (
             "ddos-guard",

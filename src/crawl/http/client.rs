@@ -161,7 +161,7 @@ pub struct ClientRequest<'a> {
     reports: Mutex<ClientReports>,
 }
 
-/// What the client reports while it works on a request.
+/// The reports of the client while it works on a request.
 struct ClientReports {
     begun: Instant,
     sent_at: Option<Instant>,

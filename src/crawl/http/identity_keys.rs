@@ -212,7 +212,7 @@ impl JwkSet {
     /// Reads a key file: a JWK Set, one JWK, or PEM.
     ///
     /// # Errors
-    /// If it is none of these, or a key is no private Ed25519 key. The reason contains no secret.
+    /// If it is none of these, or a key is not a private Ed25519 key. The reason contains no secret.
     pub fn read(text: &str) -> Result<Self, String> {
         const FORMS: &str = "it is neither a private JWK, a set of them, nor an Ed25519 key in PEM: crawler identity new FILE makes one";
         let text = text.trim();

@@ -1,5 +1,5 @@
-//! What one run of a job passes on to the next: all its numbers, in each checkpoint ([`Carried`]); and the time and cost so far, written
-//! every second so that they survive a kill ([`Spent`]).
+//! The totals that one run of a job passes on to the next: all its numbers, in each checkpoint ([`Carried`]); and the time and cost so far,
+//! written every second so that they survive a kill ([`Spent`]).
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Seek, Write};
@@ -18,7 +18,7 @@ use crate::driver::own;
 use crate::driver::{Fields, checksum};
 use crate::frontier::Timestamp;
 
-/// What one run of a job passes on to the next, besides the frontier. Each checkpoint contains it.
+/// The totals that one run of a job passes on to the next, besides the frontier. Each checkpoint contains them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Carried {

@@ -28,7 +28,7 @@ use crate::driver::PAGES;
 use crate::job::FileError;
 use crate::job::checkpoint::CheckpointError;
 
-/// What is kept of each page in addition to its record.
+/// The outputs that each page has in addition to its record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartKeeps {
     pub(crate) sinks: Vec<Arc<dyn Sink>>,

@@ -28,7 +28,7 @@ pub(in crate::crawl) struct Recrawl {
 /// A page between two visits.
 #[derive(Debug)]
 pub(in crate::crawl) struct Visited {
-    /// What is known of it; `None` if it never existed.
+    /// The page as it is known; `None` if it never existed.
     pub(in crate::crawl) page: Option<KnownPage>,
     revisit: Revisit,
     /// The page's last visit in this job is still accurate, so no new one is written.
@@ -55,7 +55,7 @@ impl Recrawl {
         self.old.is_some() || self.options.every.is_some()
     }
 
-    /// What is known of a page that is about to be requested.
+    /// The known state of a page that is about to be requested.
     pub(in crate::crawl) fn known(&self, lease: &Lease, key: &str) -> io::Result<Option<Visited>> {
         if !self.is_on() {
             return Ok(None);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::crawl::lock::lock;
 
-/// What went wrong at a proxy.
+/// An error at a proxy.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(in crate::crawl::http) struct ProxyError {
