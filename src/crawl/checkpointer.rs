@@ -7,10 +7,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::counters::{counters, greatest};
+use super::latencies::micros;
 use super::numbers::{Carried, SpentFile};
 use super::options::JobOptions;
 use super::records::{KeeperClock, KeeperThread, OutputFiles, OutputKeeper, Written};
-use super::shared::{Shared, micros};
+use super::shared::Shared;
 use super::stop::FinishReason;
 use crate::driver::Manifest;
 use crate::driver::own::{Lock, replace_with};

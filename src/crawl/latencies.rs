@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::counters::Counter;
 
+/// A duration in microseconds, as records and reports have it.
+pub(crate) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Durations, as a histogram: any quantile to three significant digits. Its memory grows with the longest time, not with the number of
 /// times: 16 KiB for milliseconds, 260 KiB for 30 days, the longest time it distinguishes. A file has them as [`Percentiles`].
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -21,14 +26,13 @@ impl Latencies {
 
     /// Records a time, to the microsecond.
     pub fn record(&mut self, latency: Duration) {
-        self.record_n(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), 1);
+        self.record_n(micros(latency), 1);
     }
 
     /// Records a time in microseconds, `count` times.
     fn record_n(&mut self, us: u64, count: u64) {
-        let longest = u64::try_from(Self::LONGEST.as_micros()).unwrap_or(u64::MAX);
         // An auto-resizing histogram refuses only what `usize` cannot index: 32,768 slots hold 30 days.
-        let _never_refused = self.0.record_n(us.min(longest), count);
+        let _never_refused = self.0.record_n(us.min(micros(Self::LONGEST)), count);
     }
 
     /// How many times were recorded.

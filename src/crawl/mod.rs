@@ -110,6 +110,7 @@ pub use http::{
 pub(crate) use http::{DENIED, NO_ROOTS};
 #[cfg(feature = "cli")]
 pub(crate) use http::{DIRECTORY_PATH, DIRECTORY_TYPE, write_keys};
+pub(crate) use latencies::micros;
 pub use latencies::{Latencies, Percentiles};
 #[cfg(feature = "cli")]
 pub(crate) use media_types::MediaTypes;
@@ -138,7 +139,6 @@ pub use recrawl::{KnownPages, Visits};
 pub use resume::Resumed;
 pub(crate) use resume::is_asked_again;
 pub use run::Crawl;
-pub(crate) use shared::micros;
 #[cfg(feature = "cli")]
 pub(crate) use shared::used;
 #[cfg(feature = "cluster")]

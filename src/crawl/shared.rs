@@ -3,12 +3,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};
-use std::time::Duration;
 
 use super::bounds::{Memory, PageQuota, ResourceLimits};
 use super::counters::Counter;
 use super::error::CrawlError;
 use super::http::{Fetcher, RequestPermit};
+use super::latencies::micros;
 use super::lock::lock;
 use super::numbers::{Carried, Cost, Moment, PolitenessWatch, Progress, Spent, Tally};
 use super::options::CrawlOptions;
@@ -161,11 +161,6 @@ pub(crate) fn used(seen: &SeenSet) -> f64 {
     }
     let ShardStatistics { inserted, capacity, .. } = seen.statistics().merged;
     inserted as f64 / capacity.max(1) as f64
-}
-
-/// A duration in microseconds, as records have it.
-pub(crate) fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The fetcher of a crawl, with its connections, and the memory for pages in flight. The partitions of a crawl in one process share it.

@@ -8,9 +8,10 @@ use std::time::Duration;
 use super::bounds::Share;
 use super::html::KnownWords;
 use super::http::{Exchange, Response, Unwanted};
+use super::latencies::micros;
 use super::records::{Edge, PageRecord, RecordKind, Skips, Timings, legible, message};
 use super::recrawl::{KnownPage, Outlinks, PageAnswer, Visited};
-use super::shared::{RemotePartitions, micros};
+use super::shared::RemotePartitions;
 use super::sitemap::is_gzip;
 use super::source::{Extract, ReadLinks, ReadOptions, UrlSource};
 use crate::address::{BaseUrl, CanonicalUrl};
@@ -90,20 +91,17 @@ impl Visit {
     }
 
     fn without_response(lease: &Lease, outcome: Outcome, record: PageRecord) -> Self {
-        let links = Links::of(lease);
-        let skips = Skips::default();
-        let (exchange, edges, answer) = (None, Vec::new(), PageAnswer::default());
         Self {
             outcome,
             answered: None,
-            links,
+            links: Links::of(lease),
             redirect: None,
             record,
             content: None,
-            skips,
-            exchange,
-            edges,
-            answer,
+            skips: Skips::default(),
+            exchange: None,
+            edges: Vec::new(),
+            answer: PageAnswer::default(),
             body: None,
             visited: None,
         }

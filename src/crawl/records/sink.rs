@@ -144,7 +144,6 @@ pub struct LinkList;
 
 /// A [`LinkRecord`] that borrows.
 #[derive(Serialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 struct Line<'a> {
     from: &'a str,
     to: &'a str,
