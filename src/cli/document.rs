@@ -14,8 +14,8 @@ use super::output::{Safe, print, warn};
 use super::settings::AllSettings;
 use crate::address::{BaseUrl, Canonicalizer};
 use crate::crawl::{
-    FetchOptions, Fetcher, FieldPart, FieldRule, FieldSet, FieldValue, SitemapEntry, SitemapFormat, SitemapLimits,
-    SitemapPlace, is_html, parse, read_sitemap,
+    FetchOptions, Fetcher, FieldPart, FieldRule, FieldSet, FieldValue, SitemapAddress, SitemapEntry, SitemapFormat,
+    SitemapLimits, is_html, parse, read_sitemap,
 };
 use crate::frontier::Failure;
 
@@ -141,7 +141,7 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     let base = base.map_err(CommandError::of(Exit::Usage, "--base"))?;
     let mut source =
         Document::get(&options.fetch, from, &canonicalizer, ("sitemaps.max_bytes", options.sitemaps.max_bytes))?;
-    let mut place = SitemapPlace::new(canonicalizer.clone(), base.or(source.base.take()));
+    let mut place = SitemapAddress::new(canonicalizer.clone(), base.or(source.base.take()));
     let mut limits = SitemapLimits::default();
     (limits.max_urls, limits.max_bytes) = (options.sitemaps.max_urls, options.sitemaps.max_bytes);
     (limits.alternates, limits.is_cut) = (options.sitemaps.alternates, source.cut.is_some());

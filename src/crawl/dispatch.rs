@@ -77,14 +77,14 @@ impl<J: Journal + Send + 'static> Dispatcher<J> {
                 self.note(ended);
             }
             // Checked after the ended tasks are noted: if the last task was among them, nothing would wake the wait below.
-            if shared.pages.is_spent() {
+            if shared.page_quota.is_spent() {
                 return Ok(());
             }
             self.is_paused = *pauses.borrow_and_update();
             self.update_leasing();
             let short_until = self.limit.paused(Instant::now());
             let has_room = !self.is_paused && short_until.is_none() && self.tasks.len() < self.limit.size();
-            page = page.or_else(|| shared.pages.reserve());
+            page = page.or_else(|| shared.page_quota.reserve());
             tokio::select! {
                 biased;
                 () = &mut draining => return Ok(()),

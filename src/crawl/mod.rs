@@ -144,7 +144,7 @@ pub(crate) use shared::used;
 #[cfg(feature = "cluster")]
 pub(crate) use shared::{FetchResources, RemotePartitions};
 #[cfg(feature = "cli")]
-pub(crate) use sitemap::SitemapPlace;
+pub(crate) use sitemap::SitemapAddress;
 pub use sitemap::{
     SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapProblem, SitemapSummary, read_sitemap,
 };

@@ -97,7 +97,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
             fetcher,
             memory,
             read: ReadOptions::new(options)?,
-            pages: PageQuota::new(options.max_pages, carried.tally.page_records()),
+            page_quota: PageQuota::new(options.max_pages, carried.tally.page_records()),
             is_leasing: AtomicBool::new(true),
             politeness: Mutex::new(PolitenessWatch::judging(&options.frontier.politeness)),
             stop: Stop::new(),

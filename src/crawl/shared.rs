@@ -30,7 +30,7 @@ pub(super) struct Shared<J: Journal> {
     pub(super) memory: Memory,
     /// How responses are read.
     pub(super) read: ReadOptions,
-    pub(super) pages: Arc<PageQuota>,
+    pub(super) page_quota: Arc<PageQuota>,
     /// New fetches may begin. Set by the dispatcher: not after a stop, not during a pause, and not while the machine is short of something.
     pub(super) is_leasing: AtomicBool,
     pub(super) politeness: Mutex<PolitenessWatch>,

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use super::bounds::{Reservation, Share};
 use super::http::{Ask, RequestPermit};
 use super::lock::lock;
-use super::numbers::Asking;
+use super::numbers::WatchedRequest;
 use super::records::{Bodies, Duplicate, Outputs, PageExtras, PageRecord, PendingWrites, SkipList, Skips, log_page};
 use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
@@ -129,7 +129,7 @@ impl<J: Journal> Worker<J> {
     /// have another owner by now.
     fn give_back(&self, lease: HeldLease<J>) -> io::Result<Settled<J>> {
         let shared = &self.shared;
-        let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
+        let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.page_quota.reserve() } else { None };
         let settled = lease.settle(Vec::new(), Outcome::Released, Receipts::default(), None, || {}, page.is_some());
         let (.., next) = settled.inspect_err(|_| shared.abort(FinishReason::StorageFailed))?;
         Ok(Settled { is_recorded: false, next: next.zip(page) })
@@ -151,7 +151,7 @@ impl<J: Journal> Worker<J> {
             visit.record.fetched_at = clock.now().to_string();
             return Some(visit);
         }
-        let asking = Asking::begin(politeness, lease, url.origin());
+        let watched = WatchedRequest::begin(politeness, lease, url.origin());
         let conditions = known.and_then(|known| known.conditions(lease.url(), lease.attempt()));
         let keeps_visit = source.is_page() && self.recrawl.is_on();
         let keeps_body = self.bodies.is_some() && source.is_recorded();
@@ -188,8 +188,8 @@ impl<J: Journal> Worker<J> {
         let sent_at = fetched.as_ref().map_or_else(|error| error.sent_at, |response| Some(response.sent_at));
         let sent_at = sent_at.map(|instant| clock.timestamp(instant));
         match sent_at {
-            Some(sent_at) => asking.sent(sent_at),
-            None => drop(asking),
+            Some(sent_at) => watched.sent(sent_at),
+            None => drop(watched),
         }
         let mut visit = match fetched {
             Err(error) => {
@@ -327,7 +327,7 @@ impl<J: Journal> Worker<J> {
         };
         admitted.extend(sitemap);
         // The next lease has its own page reserved while this one still holds its.
-        let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.pages.reserve() } else { None };
+        let page = if shared.is_leasing.load(Ordering::Relaxed) { shared.page_quota.reserve() } else { None };
         let goes_on = page.is_some();
         let (completion, turn, next) = match additions {
             None => lease.settle(admitted, visit.outcome, Receipts::default(), None, || {}, goes_on)?,

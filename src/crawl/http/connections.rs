@@ -142,12 +142,12 @@ struct Idle {
 }
 
 /// An idle connection.
-pub(super) enum Unused {
+pub(super) enum IdleConnection {
     Http1(Box<Http1>),
     Http2(Arc<Http2>),
 }
 
-impl Unused {
+impl IdleConnection {
     /// Gives an HTTP/1.1 connection to one request. An HTTP/2 connection is closed.
     pub(super) fn into_http1(self) -> Option<Connection> {
         match self {
@@ -182,7 +182,7 @@ impl Unused {
 }
 
 struct Kept {
-    connection: Unused,
+    connection: IdleConnection,
     since: Instant,
 }
 
@@ -193,7 +193,7 @@ impl IdleConnections {
     }
 
     /// A connection to `origin` that can take a request, if there is one: the most recently used. O(log connections).
-    pub(super) fn take(&self, origin: &str) -> Option<Unused> {
+    pub(super) fn take(&self, origin: &str) -> Option<IdleConnection> {
         loop {
             let mut connection = lock(&self.idle).take(origin)?;
             if connection.is_ready() {
@@ -216,7 +216,7 @@ impl IdleConnections {
     }
 
     /// Keeps a connection, if it can take another request.
-    pub(super) fn put(&self, mut connection: Unused, now: Instant) {
+    pub(super) fn put(&self, mut connection: IdleConnection, now: Instant) {
         if !connection.is_ready() {
             return;
         }
@@ -254,7 +254,7 @@ impl fmt::Debug for IdleConnections {
 }
 
 impl Idle {
-    fn take(&mut self, origin: &str) -> Option<Unused> {
+    fn take(&mut self, origin: &str) -> Option<IdleConnection> {
         let age = self.by_origin.get_mut(origin)?.pop_back()?;
         self.forget_empty(origin);
         let kept = self.by_age.remove(&age)?;
@@ -337,7 +337,7 @@ impl SharedConnections {
         let mut hosts = lock(&self.hosts);
         if hosts.http1.contains(origin) {
             drop(hosts);
-            return self.idle.take(origin).and_then(Unused::into_http1);
+            return self.idle.take(origin).and_then(IdleConnection::into_http1);
         }
         if let Some(used) = hosts.used.get_mut(origin) {
             if used.connection.is_open() {
@@ -348,8 +348,8 @@ impl SharedConnections {
             hosts.used.remove(origin);
         }
         match self.idle.take(origin)? {
-            Unused::Http2(connection) => Some(Connection::reused(hosts.share(self, connection))),
-            unused @ Unused::Http1(_) => unused.into_http1(),
+            IdleConnection::Http2(connection) => Some(Connection::reused(hosts.share(self, connection))),
+            idle @ IdleConnection::Http1(_) => idle.into_http1(),
         }
     }
 
@@ -403,7 +403,7 @@ impl GiveBack for SharedConnections {
         if used.streams == 0 {
             hosts.used.remove(connection.origin());
             connection.set_streams(false);
-            self.idle.put(Unused::Http2(Arc::clone(connection)), Instant::now());
+            self.idle.put(IdleConnection::Http2(Arc::clone(connection)), Instant::now());
         }
     }
 }
@@ -453,10 +453,10 @@ mod tests {
         }
 
         /// A connection to the server under one of its names, and the server's end of it.
-        async fn connect(&self, origin: &str) -> (Unused, TcpStream) {
+        async fn connect(&self, origin: &str) -> (IdleConnection, TcpStream) {
             let client = TcpStream::connect(self.0.local_addr().unwrap()).await.unwrap();
             let (server, _) = self.0.accept().await.unwrap();
-            (Unused::Http1(Http1::over(Transport::Plain(client), origin).await.unwrap()), server)
+            (IdleConnection::Http1(Http1::over(Transport::Plain(client), origin).await.unwrap()), server)
         }
     }
 

@@ -36,7 +36,7 @@ impl Cookie {
     /// Reads a `Set-Cookie` header (RFC 6265 section 5.2). `None` if the cookie must be ignored, by the rules there or by those of RFC
     /// 6265bis on prefixes and secure origins. A cookie with control characters is ignored too, since a line of `cookies.txt` cannot hold
     /// it. RFC 6265bis allows only the tab among these.
-    pub(super) fn set(header: &str, url: &CanonicalUrl, now: i64) -> Option<Self> {
+    pub(super) fn parse(header: &str, url: &CanonicalUrl, now: i64) -> Option<Self> {
         if header.contains(|c: char| c.is_ascii_control() && c != '\t') {
             return None;
         }
@@ -247,7 +247,7 @@ mod tests {
 
     fn set(header: &str) -> Option<Cookie> {
         let url = Canonicalizer::new(&KeyRules::default()).canonicalize("http://a.example/").unwrap();
-        Cookie::set(header, &url, 0)
+        Cookie::parse(header, &url, 0)
     }
 
     #[test]

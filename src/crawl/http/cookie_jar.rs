@@ -78,7 +78,7 @@ impl CookieJar {
         let mut is_changed = false;
         for value in headers.get_all(SET_COOKIE) {
             let now = now();
-            let cookie = Cookie::set(&as_latin1(value.as_bytes()), url, now);
+            let cookie = Cookie::parse(&as_latin1(value.as_bytes()), url, now);
             if let Some(cookie) = cookie {
                 is_changed |= lock(&self.0).put(cookie, url.origin().starts_with("https:"), now);
             }
@@ -235,7 +235,7 @@ mod tests {
     fn jar(set: &[(&str, &str)]) -> Cookies {
         let mut cookies = Cookies::default();
         for (from, header) in set {
-            if let Some(cookie) = Cookie::set(header, &url(from), NOW) {
+            if let Some(cookie) = Cookie::parse(header, &url(from), NOW) {
                 cookies.put(cookie, from.starts_with("https:"), NOW);
             }
         }
@@ -378,7 +378,7 @@ mod tests {
         let mut cookies = Cookies::default();
         let put = |cookies: &mut Cookies, host: &str, header: &str| {
             let from = url(&format!("http://{host}/"));
-            cookies.put(Cookie::set(header, &from, NOW).unwrap(), false, NOW)
+            cookies.put(Cookie::parse(header, &from, NOW).unwrap(), false, NOW)
         };
         for number in 0..70 {
             assert!(put(&mut cookies, "a.example", &format!("n{number}=v")));
@@ -403,7 +403,7 @@ mod tests {
             put(&mut cookies, "b.example", &format!("n{number}={long}"));
         }
         assert!(cookies.of(&url("http://b.example/"), NOW).len() <= MOST_SENT);
-        assert!(Cookie::set(&format!("n={}", "x".repeat(4096)), &url("http://a.example/"), NOW).is_none());
+        assert!(Cookie::parse(&format!("n={}", "x".repeat(4096)), &url("http://a.example/"), NOW).is_none());
     }
 
     #[test]

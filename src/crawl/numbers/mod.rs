@@ -19,7 +19,7 @@ pub use counts::{
     DuplicateCounts, RecrawlCounts, SeedCounts, SignedCounts, SitemapCounts, SourceCounts, UrlCounts, WaitTimes,
 };
 pub use failures::{Example, FailedPage, FailedPages, HostAnswers, RefusingHost};
-pub(crate) use politeness_watch::Asking;
+pub(crate) use politeness_watch::WatchedRequest;
 pub use politeness_watch::{PolitenessCounts, PolitenessWatch, Violation};
 pub use tally::{Tally, Traffic};
 pub use timeline::{Moment, Progress, Timeline};

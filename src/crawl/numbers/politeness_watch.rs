@@ -39,7 +39,7 @@ pub struct PolitenessWatch {
 }
 
 /// A request under way. It ends at the latest when this is dropped.
-pub(crate) struct Asking<'a> {
+pub(crate) struct WatchedRequest<'a> {
     watch: &'a Mutex<PolitenessWatch>,
     lease: &'a Lease,
     /// The host connected to: that of the URL, whatever the lease says.
@@ -76,7 +76,7 @@ pub struct Violation {
     pub taken: u32,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> WatchedRequest<'a> {
     /// Begins the request of this lease, to the host with this origin.
     pub(crate) fn begin(watch: &'a Mutex<PolitenessWatch>, lease: &'a Lease, origin: &'a str) -> Self {
         let mut judge = lock(watch);
@@ -119,7 +119,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for WatchedRequest<'_> {
     fn drop(&mut self) {
         let mut judge = lock(self.watch);
         judge.end(self.origin, self.takes);
@@ -339,8 +339,8 @@ mod tests {
         assert!(leases.iter().all(|lease| lease.kind() == LeaseKind::Robots) && delay > Duration::ZERO);
         let (own, elsewhere) = (Mutex::new(PolitenessWatch::default()), Mutex::new(PolitenessWatch::default()));
         for (lease, milliseconds) in leases.iter().zip([0, 10]) {
-            Asking::begin(&own, lease, lease.origin()).sent(at(milliseconds));
-            Asking::begin(&elsewhere, lease, "http://c.test").sent(at(milliseconds));
+            WatchedRequest::begin(&own, lease, lease.origin()).sent(at(milliseconds));
+            WatchedRequest::begin(&elsewhere, lease, "http://c.test").sent(at(milliseconds));
         }
         assert_eq!((lock(&own).counts().violations, lock(&elsewhere).counts().violations), (0, 1));
         let waited = Duration::from_millis(10);

@@ -149,7 +149,7 @@ mod tests {
     /// An output that cannot be synced.
     fn outputs() -> OutputFiles {
         let (mut outputs, written) = (OutputFiles::default(), Written::default());
-        outputs.add(Output::other(Path::new("/proc/self/comm")).unwrap(), written.clone());
+        outputs.add(Output::single(Path::new("/proc/self/comm")).unwrap(), written.clone());
         written.add(5);
         outputs
     }

@@ -53,7 +53,7 @@ impl Output {
         let mut outputs = Vec::new();
         for sink in sinks {
             let path = directory.join(sink.name());
-            let open = if sink.max_file_bytes().is_some() { Self::series } else { Self::other };
+            let open = if sink.max_file_bytes().is_some() { Self::series } else { Self::single };
             outputs.push(open(&path).map_err(FileError::of("open", &path))?);
         }
         let left: io::Result<Vec<Self>> =
@@ -65,8 +65,8 @@ impl Output {
     }
 
     /// Opens an output of a sink that is one file, or makes it.
-    pub(super) fn other(path: &Path) -> io::Result<Self> {
-        Ok(Self::of(path, vec![OutputPart::other(path)?], None))
+    pub(super) fn single(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(path, vec![OutputPart::single(path)?], None))
     }
 
     /// Opens an output of a sink that is a series of files.
@@ -227,7 +227,7 @@ impl OutputPart {
     }
 
     /// Opens the file of a sink's output, or makes it.
-    fn other(path: &Path) -> io::Result<Self> {
+    fn single(path: &Path) -> io::Result<Self> {
         Self::of(path, own::open_or_create(path)?, 0, false)
     }
 

@@ -52,7 +52,7 @@ impl SitemapEntryKind {
 
 /// The address of a sitemap or feed, used to complete the URLs in it that are relative or lack their scheme.
 #[derive(Debug)]
-pub(crate) struct SitemapPlace {
+pub(crate) struct SitemapAddress {
     canonicalizer: Canonicalizer,
     /// The file's own URL as a base; `None` if it is not known.
     base: Option<BaseUrl>,
@@ -62,7 +62,7 @@ pub(crate) struct SitemapPlace {
     last: (Vec<String>, Option<BaseUrl>),
 }
 
-impl SitemapPlace {
+impl SitemapAddress {
     /// The place of a file with this URL.
     pub(crate) fn new(canonicalizer: Canonicalizer, base: Option<BaseUrl>) -> Self {
         let own = base.as_ref().and_then(|base| canonicalizer.join(base, "/").ok());

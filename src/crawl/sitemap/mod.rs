@@ -3,7 +3,7 @@
 //! ```text
 //! bytes ──▶ SitemapText: gzip undone, UTF-8, cut at the limit
 //!       ──▶ MendedText and `xml`; or plain lines
-//!       ──▶ SitemapEntry, one by one ──▶ SitemapPlace: the base that completes its URL
+//!       ──▶ SitemapEntry, one by one ──▶ SitemapAddress: the base that completes its URL
 //!       ──▶ SitemapSummary, at the end
 //! ```
 //!
@@ -41,7 +41,7 @@
 //!   entries. This holds for text files too, except that the last line counts only if the file is complete.
 //!
 //! Each URL is passed on as written, without surrounding white space: the caller knows the sitemap's own address and resolves it, as
-//! `SitemapPlace` does for the crawl and for the command.
+//! `SitemapAddress` does for the crawl and for the command.
 
 mod entry;
 mod open_entry;
@@ -50,7 +50,7 @@ mod summary;
 mod text;
 mod xml;
 
-pub(crate) use entry::SitemapPlace;
+pub(crate) use entry::SitemapAddress;
 pub(super) use entry::with_scheme;
 pub use entry::{SitemapEntry, SitemapEntryKind};
 pub use reader::read_sitemap;

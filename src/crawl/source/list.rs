@@ -9,7 +9,7 @@ use crate::crawl::html::LinkText;
 use crate::crawl::http::Response;
 use crate::crawl::records::Listing;
 use crate::crawl::sitemap::{
-    SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, SitemapPlace, is_feed, is_sitemap, read_sitemap,
+    SitemapAddress, SitemapEntry, SitemapEntryKind, SitemapFormat, SitemapLimits, is_feed, is_sitemap, read_sitemap,
     with_scheme,
 };
 use crate::driver::LinkUrl;
@@ -44,7 +44,7 @@ pub(super) fn read(response: &Response, base: BaseUrl, options: &ReadOptions, ex
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let today = i64::try_from(now.as_secs() / DAY).unwrap_or_default();
     let (mut pages, mut sitemaps) = (0, 0);
-    let mut place = SitemapPlace::new(extract.gate().canonicalizer().clone(), Some(base.clone()));
+    let mut place = SitemapAddress::new(extract.gate().canonicalizer().clone(), Some(base.clone()));
     let summary = read_sitemap(&response.body, response.content_type.as_deref(), &limits, |entry| {
         let (from, href) = place.complete(&entry);
         let from = from.unwrap_or(&base);

@@ -12,7 +12,7 @@ use crate::address::CanonicalUrl;
 use crate::crawl::FetchOptions;
 use crate::crawl::bounds::ResourceLimits;
 use crate::crawl::http::client::{Client, ClientBody, ClientFuture, ClientRequest, ClientResponse};
-use crate::crawl::http::connections::{Connection, IdleConnections, Protocol, SharedConnections, Turn, Unused};
+use crate::crawl::http::connections::{Connection, IdleConnection, IdleConnections, Protocol, SharedConnections, Turn};
 use crate::crawl::http::dns::{ConnectionTimes, Dialer, Names};
 use crate::crawl::http::fetch_error::{Deadline, FetchError, NoHead, is_of_proxy, is_timeout};
 use crate::crawl::http::http1::Http1;
@@ -186,7 +186,7 @@ impl Direct {
         let origin = url.origin();
         match self.sharing(origin) {
             Some(shared) => shared.take(origin),
-            None => self.idle.take(origin).and_then(Unused::into_http1),
+            None => self.idle.take(origin).and_then(IdleConnection::into_http1),
         }
     }
 
@@ -307,7 +307,7 @@ impl ClientBody for DirectBody {
             Ok(Some(chunk)) => Poll::Ready(Some(Ok(chunk))),
             Ok(None) => {
                 if let Some(Protocol::Http1(connection)) = self.connection.take().map(Connection::into_protocol) {
-                    self.idle.put(Unused::Http1(connection), Instant::now());
+                    self.idle.put(IdleConnection::Http1(connection), Instant::now());
                 }
                 Poll::Ready(None)
             }
