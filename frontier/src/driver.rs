@@ -8,14 +8,14 @@
 //! | for | names |
 //! |---|---|
 //! | bytes on disk | [`Fields`], [`varint`], [`checksum`], [`half_checksum`], [`RunningChecksum`] |
-//! | texts of URLs, line by line | [`SeedList`], [`Seed`], [`SeedError`], [`TextLine`], [`canonicalize_line`], [`canonicalize_lines`], [`MARGIN`], [`QueryEncoder`], [`has_userinfo`], [`without_userinfo`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`], [`is_public_suffix`] |
+//! | URLs as text, line by line | [`SeedList`], [`Seed`], [`SeedError`], [`TextLine`], [`canonicalize_line`], [`canonicalize_lines`], [`MARGIN`], [`QueryEncoder`], [`has_userinfo`], [`without_userinfo`], [`host_of`], [`path_and_query`], [`suffixes`], [`domain`], [`is_public_suffix`] |
 //! | tables of hosts and patterns | [`HostTable`], [`HostPattern`], [`patterns`], [`Firsts`] |
-//! | what a page says | [`Links`], [`LinkUrl`], [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
-//! | how hosts are asked | [`PolitenessTable`], [`Sharing`], [`AddressSharing`], [`Waited`], [`HostTurn`] |
+//! | a page's links and content | [`Links`], [`LinkUrl`], [`Content`], [`PageEvidence`], [`PageYield`], [`PageNovelty`], [`Redirect`], [`is_redirect`] |
+//! | politeness | [`PolitenessTable`], [`Sharing`], [`AddressSharing`], [`Waited`], [`HostTurn`] |
 //! | lists and explanations | [`HostStatistics`], [`HostList`], [`HostOrder`], [`ListedHost`], [`Dropped`], [`JudgedAgain`], [`History`], [`Place`], [`Fetched`], [`RobotsAnswer`], [`explain_among`], [`Ruled`] |
-//! | how large a seen set is | [`plan`], [`PlanRow`] |
+//! | the size of a seen set | [`plan`], [`PlanRow`] |
 //! | a job's journal and checkpoints | [`Arena`], [`Record`], [`Entry`], [`Receipt`], [`Receipts`], [`ReceiptsBuf`], [`Checkpoints`], [`FileCopy`], [`FileJournal`], [`JournalObserver`], [`Needs`], [`look`], [`look_closely`], [`Manifest`], [`newest_seen`], [`newest_keys`], [`newest_extra`], [`repair`], [`segment_name`], [`segment_start`] |
-//! | files beside a job | [`PAGES`], [`VISITS`], [`own`], among it the [`Lock`](own::Lock) and [`Replacement`](own::Replacement), [`Sealing`], [`sealed_bytes`] |
+//! | files beside a job | [`PAGES`], [`VISITS`], [`own`], including the [`Lock`](own::Lock) and [`Replacement`](own::Replacement), [`Sealing`], [`sealed_bytes`] |
 
 pub use crate::address::authority::{has_userinfo, host_of, path_and_query, without_userinfo};
 pub use crate::address::host_table::{HostPattern, HostTable, suffixes};
@@ -50,7 +50,7 @@ pub use crate::job::open::{explain_among, look, newest_extra, newest_keys, newes
 pub use crate::seen::firsts::Firsts;
 pub use crate::seen::growth::{PlanRow, plan};
 
-/// Makes a damaged job good again, from its outputs and what its journal still has.
+/// Repairs a damaged job from its outputs and what is left of its journal.
 pub mod repair {
     pub use crate::job::repair::{Damage, Findings, KeptFiles, LineFormat, PageLine, look};
 }

@@ -262,7 +262,7 @@ def test_a_queue_stands_for_its_hosts(tmp_path: pathlib.Path) -> None:
         assert frontier.undo_drop("queue slow", now=now) and not frontier.undo_drop("queue slow", now=now)
         assert due(frontier, now + 100).url == "https://b.example/1"
     for name in ("", "*", " a", "x" * 65, "a\nb"):
-        with pytest.raises(ValueError, match="is no name of a queue"):
+        with pytest.raises(ValueError, match="is not a queue name"):
             Link("https://a.example/", queue=name)
 
 

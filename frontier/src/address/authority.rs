@@ -1,7 +1,7 @@
-//! The authority of a URL (RFC 3986 section 3.2), which comes before its path: the host, which is the unit of politeness, and a user and
-//! password. And the queue that an embedder names in a host's place.
+//! The authority of a URL (RFC 3986 section 3.2), which comes before its path: user and password, host and port. Also here: the key of a host,
+//! the unit of politeness, and of a queue that an embedder names in a host's place.
 //!
-//! Users and passwords are found so that the user can be told that they are left out, and they are never shown.
+//! Users and passwords are only looked for so that a message can say that they were left out. No message shows them.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -10,10 +10,10 @@ use std::ops::Range;
 use super::key::without_dot;
 
 /// The unit of politeness: scheme, host and port, or a named [queue](crate::frontier::Href::queue) that stands in their place. Requests with
-/// one host key are spaced out, and mostly made one at a time. It is written as an origin, `https://example.org` or
-/// `http://example.org:8080`; a queue as `@name`, which is no origin.
+/// one host key are spaced out, and mostly made one at a time. The key of a host is its origin, `https://example.org` or
+/// `http://example.org:8080`. The key of a queue is `@name`, which is no origin.
 ///
-/// It takes one allocation of exactly the text, and 16 bytes besides. A table of hosts can be searched by
+/// It takes 16 bytes, and one allocation for the text. A table of hosts can be searched by
 /// [`CanonicalUrl::origin`](super::CanonicalUrl::origin), which allocates nothing:
 ///
 /// ```
@@ -32,7 +32,7 @@ impl HostKey {
         Self(origin.into())
     }
 
-    /// From the text of a host key that was written before.
+    /// The host key with this text, which [`as_str`](Self::as_str) gave before.
     pub fn of_origin(origin: &str) -> Self {
         Self::new(origin)
     }
@@ -50,17 +50,17 @@ impl HostKey {
     /// ```
     ///
     /// # Errors
-    /// If the name is not that.
+    /// If the name breaks one of these rules.
     pub fn of_queue(name: &str) -> Result<Self, QueueError> {
         QueueError::check(name).map(|name| Self(format!("{QUEUE}{name}").into()))
     }
 
-    /// The name of the queue, if it is one; `None` for scheme, host and port.
+    /// The queue's name; `None` for an origin.
     pub fn queue(&self) -> Option<&str> {
         self.0.strip_prefix(QUEUE)
     }
 
-    /// The origin's text, without a trailing slash. It has a port only if that is not the scheme's default. Of a queue, `@name`.
+    /// The text: `@name` for a queue, else an origin without a trailing slash. An origin has a port only if that is not the scheme's default.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -70,7 +70,7 @@ impl HostKey {
         if self.queue().is_some() { "" } else { scheme(&self.0) }
     }
 
-    /// The host's name or address, an IPv6 address in brackets. A queue is named as in rules: `@name`.
+    /// The host's name or address, an IPv6 address in brackets. For a queue it is `@name`, as in rules.
     pub fn host(&self) -> &str {
         host_of(&self.0)
     }
@@ -84,7 +84,7 @@ impl HostKey {
         written.unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
     }
 
-    /// Where this host's robots.txt is (RFC 9309 section 2.3). A queue has none of its own: each of its pages goes by that of its URL.
+    /// Where this host's robots.txt is (RFC 9309 section 2.3). A queue has none: the robots.txt of its URL's origin applies to each page.
     pub fn robots_url(&self) -> String {
         format!("{}/robots.txt", self.0)
     }
@@ -103,13 +103,13 @@ impl Borrow<str> for HostKey {
     }
 }
 
-/// Begins the text of a queue's key, and of no origin.
+/// The first character of a queue's key. No origin begins with it.
 pub(super) const QUEUE: char = '@';
 
-/// A text that is no name of a queue.
+/// A text that is not a queue name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{name:?} is no name of a queue: it has 1 to {} bytes, no control characters, no blanks around it, and is not *",
+    "{name:?} is not a queue name: a name has 1 to {} bytes, no control characters, no blanks around it, and is not *",
     Self::MOST
 )]
 pub struct QueueError {
@@ -121,14 +121,14 @@ impl QueueError {
     /// The most bytes of a queue's name.
     pub(crate) const MOST: usize = 64;
 
-    /// The name of a queue.
+    /// The name, if it is a queue name.
     pub(crate) fn check(name: &str) -> Result<&str, Self> {
         let is_plain = name != "*" && name.trim() == name && !name.contains(char::is_control);
         let is_one = is_plain && (1..=Self::MOST).contains(&name.len());
         if is_one { Ok(name) } else { Err(Self { name: name.chars().take(Self::MOST).collect() }) }
     }
 
-    /// The text of a queue's key, as a journal has it.
+    /// The text, if it is a queue's key.
     pub(crate) fn check_key(key: &str) -> Result<&str, Self> {
         Self::check(key.strip_prefix(QUEUE).unwrap_or_default()).map(|_| key)
     }
@@ -193,9 +193,9 @@ pub fn without_userinfo(text: &str) -> Option<String> {
 fn authority(text: &str) -> Option<Range<usize>> {
     let is_slash = |c| matches!(c, '/' | '\\');
     let scheme = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(text.len());
-    let behind = if text[scheme..].starts_with(':') { scheme + 1 } else { 0 };
-    let start = text.len() - text[behind..].trim_start_matches(is_slash).len();
-    (start >= behind + 2).then(|| start..end(text, start))
+    let slashes = if text[scheme..].starts_with(':') { scheme + 1 } else { 0 };
+    let start = text.len() - text[slashes..].trim_start_matches(is_slash).len();
+    (start >= slashes + 2).then(|| start..end(text, start))
 }
 
 /// The range of the authority in a text such as `ann:pw@example.org`. A mail address with a scheme, such as `mailto:`, has none.
@@ -233,7 +233,7 @@ mod tests {
         let error = HostKey::of_queue("").unwrap_err().to_string();
         assert_eq!(
             error,
-            "\"\" is no name of a queue: it has 1 to 64 bytes, no control characters, no blanks around it, and is not *"
+            "\"\" is not a queue name: a name has 1 to 64 bytes, no control characters, no blanks around it, and is not *"
         );
     }
 

@@ -81,7 +81,7 @@ impl Canonicalizer {
     }
 }
 
-/// A URL in its two forms: as the page spelled it (wire), and in the one spelling that stands for all its spellings (key).
+/// A URL in its two forms: the spelling that is requested (wire), and the one spelling that stands for all of them (key).
 ///
 /// Both are printable ASCII. Only a [`Canonicalizer`](super::Canonicalizer) makes one, so it need not be checked again. It takes 56 bytes
 /// and the wire text, and the key's text only if that differs.
@@ -113,7 +113,7 @@ impl CanonicalUrl {
         key.fingerprint(self.key())
     }
 
-    /// The text of the [`HostKey`], such as `https://example.org`, for looking one up without making one.
+    /// The text of the [`HostKey`], such as `https://example.org`: enough to look one up, without an allocation.
     pub fn origin(&self) -> &str {
         match &self.key {
             Some(key) => &key.text[..key.path],

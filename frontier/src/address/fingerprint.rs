@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// From bits that were a fingerprint before.
+    /// The fingerprint with these bits, which [`bits`](Self::bits) gave before.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
@@ -44,7 +44,7 @@ impl FingerprintKey {
         Self(RandomState::new().hash_one(()))
     }
 
-    /// From a number that was drawn before.
+    /// The key with this number, which [`to_u64`](Self::to_u64) gave before.
     pub const fn from_u64(number: u64) -> Self {
         Self(number)
     }

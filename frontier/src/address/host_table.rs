@@ -61,8 +61,8 @@ impl<T> HostTable<T> {
         self.exact.is_empty() && self.below.is_empty()
     }
 
-    /// A part of each value. If `part` gives `None`, the name is dropped and a shorter one applies; so a part must include the rules of
-    /// shorter names.
+    /// The same names, each with a part of its value. A name whose part is `None` is left out, and a shorter name then applies to its hosts.
+    /// So the part must be one that a longer name inherits from the shorter ones.
     pub(crate) fn filter_map<U>(&self, part: impl Fn(&T) -> Option<U>) -> HostTable<U> {
         let take = |table: &AHashMap<Box<str>, T>| {
             table.iter().filter_map(|(name, of)| Some((name.clone(), part(of)?))).collect()

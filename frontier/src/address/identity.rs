@@ -5,8 +5,7 @@
 
 use super::{Fingerprint, FingerprintKey};
 
-/// What stands for a request in the seen test, in place of its URL's key: 1 to 64 bytes, of any value. A digest of whatever is longer will
-/// do.
+/// What stands for a request in the seen test, in place of its URL's key: 1 to 64 bytes of any value. If yours is longer, use its digest.
 ///
 /// ```
 /// use crawler_frontier::address::{FingerprintKey, Identity};
@@ -26,13 +25,12 @@ pub struct IdentityBuf(Box<[u8]>);
 
 /// An identity that is empty or too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an identity of {bytes} bytes: it has 1 to {}; give a digest of what is longer", Identity::MOST)]
+#[error("an identity of {bytes} bytes: it must have 1 to {}; use the digest of a longer one", Identity::MOST)]
 pub struct IdentityError {
     bytes: usize,
 }
 
-/// Goes before an identity's bytes when it is hashed. No URL's key begins with this byte, since keys are ASCII, so the two are never the same
-/// bytes.
+/// Hashed before an identity's bytes. Keys of URLs are ASCII, so none begins with this byte, and no identity is hashed as a key is.
 const DOMAIN: u8 = 0xff;
 
 impl<'a> Identity<'a> {
@@ -98,6 +96,6 @@ mod tests {
             assert_eq!(Identity::new(&vec![0; length]).is_ok(), is_one, "{length}");
         }
         let error = Identity::new(&[0; 65]).unwrap_err();
-        assert_eq!(error.to_string(), "an identity of 65 bytes: it has 1 to 64; give a digest of what is longer");
+        assert_eq!(error.to_string(), "an identity of 65 bytes: it must have 1 to 64; use the digest of a longer one");
     }
 }

@@ -7,8 +7,8 @@ use std::io::{self, BufRead, Write};
 use super::authority::without_userinfo;
 use super::{AddressError, BaseUrl, CanonicalUrl, Canonicalizer};
 
-/// Reads a list line by line. LF, CR or both end a line. UTF-16 is recognized by its byte-order mark. It keeps at most `max_bytes` and
-/// [`MARGIN`] bytes of a line, however long the line is.
+/// Reads a list line by line. LF, CR or both end a line. UTF-16 is recognized by its byte-order mark. At most `max_bytes` plus
+/// [`MARGIN`] bytes of a line are kept, however long it is.
 #[derive(Debug)]
 pub(crate) struct TextLines<R> {
     reader: R,
@@ -149,7 +149,7 @@ pub struct TextLine<'a> {
 }
 
 impl<'a> TextLine<'a> {
-    /// A line of `length` bytes. All of it was kept, or at least more than an address may have.
+    /// A line of `length` bytes, including its end. `kept` is all of it, or a beginning that is longer than an address may be.
     pub fn new(number: u64, kept: &'a [u8], length: usize, max_bytes: usize) -> Self {
         let start = if number == 1 && kept.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         Self { number, kept: kept[start..].trim_ascii(), length, max_bytes }

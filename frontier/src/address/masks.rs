@@ -3,7 +3,7 @@
 //!
 //! - Segments of a path that look like Windows drives. In a `file:` URL, `..` does not leave `C:` or `C|`. The crate applies that rule to all
 //!   URLs, and the standard does not.
-//! - ASCII hosts whose `xn--` labels are no punycode. The standard accepts them unchanged since June 2026; the crate refuses them. So the
+//! - ASCII hosts whose `xn--` labels are invalid punycode. The standard accepts them unchanged since June 2026; the crate refuses them. So the
 //!   crate is given a text in which these labels begin with another prefix.
 
 use std::ops::Range;

@@ -60,10 +60,10 @@
 //! | a `%` that begins no escape, `/90%+x`, `/p%zz` | `%25` | stays | parsing leaves it, so servers are asked with it, and some tell it from `%25` |
 //! | a value without a name, `?=1&a=2` | left out | stays | it is no empty parameter: a server may read it |
 //! | a name without a value, `?a=` | `?a` | stays | servers tell the two apart (PHP alone does not) |
-//! | no scheme, `a.org/x` | `http://` | an error; of a [seed](crate::driver::SeedList), `https://` | in a link it is a path |
+//! | no scheme, `a.org/x` | `http://` | an error; in a list of [seeds](crate::driver::SeedList), `https://` | in a link it is a path |
 //! | too few slashes or backslashes, `http:a.org/x`, `http:\\a.org` | an error | `http://a.org/x` | parsing mends them, as browsers do |
 //! | `[ ] \| ^` and the backtick in a query | escaped | bare | browsers send them bare |
-//! | slashes in a row | one | stay, but with `collapse_slashes` | some servers tell them apart |
+//! | slashes in a row | one | stay, unless `collapse_slashes` is on | some servers tell them apart |
 //! | a session in a segment of its own, `/(S(x1y2))/a` | off | stays | the page without it may be another; a budget for sessions bounds it (`traps.session_budget`) |
 //!
 //! A key is its own canonical form: canonicalizing it gives the same text, as wire form and as key.

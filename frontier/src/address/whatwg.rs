@@ -10,7 +10,7 @@
 //! The parser differs from today's URL standard in four ways, which are corrected here:
 //!
 //! - It refuses more than two slashes before a link's host.
-//! - It refuses hosts whose `xn--` labels are no punycode.
+//! - It refuses hosts whose `xn--` labels are invalid punycode.
 //! - It leaves a `^` in a path, which the standard escapes since 2025-03.
 //! - `..` does not leave a [segment](super::masks) such as `d:`.
 
@@ -89,8 +89,8 @@ impl BaseUrl {
     }
 
     /// The part of this base that decides, together with a link's text, where the link leads. It is a prefix of the base's
-    /// [text](Self::text). `None` if something else counts too, which is the page's encoding for a query. Links with equal texts and equal
-    /// parts lead to the same URL, whatever pages they are on.
+    /// [text](Self::text). Links with equal texts and equal parts lead to the same URL, whatever pages they are on. `None` if the page's
+    /// encoding decides too: the link has a query, and the page is not in UTF-8.
     pub fn basis(&self, href: &str) -> Option<&str> {
         let is_encoded = self.query.is_some() && href.contains('?');
         (!is_encoded).then(|| basis(&self.wire, self.directory, href))

@@ -67,8 +67,7 @@ pub(super) fn basis<'b>(base: &'b Wire, directory: usize, href: &str) -> &'b str
     }
 }
 
-/// Whether a text is a scheme that no page has, whatever the base: letters alone, and neither http nor https. A scheme may have digits and
-/// signs too; those are left to the parser.
+/// Whether a text is certainly a scheme other than http and https: letters alone. Schemes with digits or signs are left to the parser.
 fn is_foreign(scheme: &str) -> bool {
     let is_web = ["http", "https"].iter().any(|web| web.eq_ignore_ascii_case(scheme));
     !is_web && !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())

@@ -4,7 +4,7 @@
 //! header:   0  magic     8 bytes: what the file is
 //!           8  version   u32, of its format
 //!          12  job       u64, the job's id
-//!          20  number    u64: which of its kind it is
+//!          20  number    u64, of the file among those of its kind
 //!          28  checksum  u32, of bytes 0 to 27, seeded with 0
 //! ```
 //!
@@ -33,7 +33,7 @@ impl Header {
     /// Bytes of a header, in every format.
     pub(crate) const SIZE: usize = 32;
 
-    /// The header as it stands in the file, with its checksum.
+    /// The bytes of the header, with its checksum.
     pub(crate) fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[..8].copy_from_slice(&self.magic);
@@ -47,8 +47,7 @@ impl Header {
 
     /// Checks that these bytes, the beginning of the file at `path`, are this header.
     ///
-    /// If several things are wrong, the error names the first of these: another kind of file, damage, a later format, another
-    /// job.
+    /// If several things are wrong, the error names the first of these: another kind of file, damage, a later format, another job.
     pub(crate) fn check(&self, bytes: &[u8], path: &Path) -> Result<(), FileError> {
         let damaged = |reason| FileError::Damaged { path: path.to_owned(), offset: 0, reason };
         let Some(bytes) = bytes.first_chunk::<{ Self::SIZE }>() else {
@@ -56,7 +55,7 @@ impl Header {
         };
         let found = Self::read(bytes).map_err(damaged)?;
         if found.magic != self.magic {
-            return Err(damaged("the header is another kind of file's"));
+            return Err(damaged("the header belongs to another kind of file"));
         }
         if bytes[CHECKED..] != half_checksum(0, &bytes[..CHECKED]) {
             return Err(damaged("the header's checksum does not match"));
@@ -68,7 +67,7 @@ impl Header {
             return Err(FileError::Foreign { path: path.to_owned(), found: found.job, expected: self.job });
         }
         if found != *self {
-            return Err(damaged("the header is another file's"));
+            return Err(damaged("the header belongs to another file"));
         }
         Ok(())
     }
@@ -185,15 +184,18 @@ mod tests {
             let mut flipped = bytes;
             flipped[place] ^= 1;
             let expected =
-                if place < 8 { "header is another kind of file's" } else { "header's checksum does not match" };
+                if place < 8 { "header belongs to another kind of file" } else { "header's checksum does not match" };
             assert_eq!(check(&flipped).unwrap_err(), format!("f is damaged at byte 0: the {expected}"));
         }
         for (other, expected) in [
-            (Header { magic: *b"another\n", ..header }, "f is damaged at byte 0: the header is another kind of file's"),
+            (
+                Header { magic: *b"another\n", ..header },
+                "f is damaged at byte 0: the header belongs to another kind of file",
+            ),
             (Header { version: 3, ..header }, "f has format 3; this version of crawler knows formats up to 2"),
-            (Header { version: 1, ..header }, "f is damaged at byte 0: the header is another file's"),
+            (Header { version: 1, ..header }, "f is damaged at byte 0: the header belongs to another file"),
             (Header { job: 5, ..header }, "f belongs to job 0000000000000005, not to 0000000000000003"),
-            (Header { number: 5, ..header }, "f is damaged at byte 0: the header is another file's"),
+            (Header { number: 5, ..header }, "f is damaged at byte 0: the header belongs to another file"),
         ] {
             assert_eq!(check(&other.to_bytes()).unwrap_err(), expected);
         }

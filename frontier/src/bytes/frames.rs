@@ -34,7 +34,7 @@ pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], 
     let parts = frame.split_last_chunk().and_then(|(rest, found)| Some((rest.split_first_chunk()?, found)));
     let ((length, payload), found) = parts.ok_or("the file is cut short")?;
     if u32::from_le_bytes(*length) as usize != payload.len() {
-        return Err("a frame of another length");
+        return Err("a frame whose length does not match");
     }
     if u64::from_le_bytes(*found) != checksum(seed ^ number, payload) {
         return Err(MISMATCH);
@@ -42,7 +42,7 @@ pub(crate) fn open_frame(frame: &[u8], seed: u64, number: u64) -> Result<&[u8], 
     Ok(payload)
 }
 
-/// The error if the payload is not what was written, or was written in another place.
+/// The error if the payload has changed, or was written to another place.
 const MISMATCH: &str = "the checksum does not match";
 
 /// Writes frames. Holds one at a time.
@@ -81,7 +81,7 @@ impl<W: Write> FrameWriter<W> {
         for piece in words.chunks(WORDS) {
             let begin = self.payload.len();
             self.payload.resize(begin + size_of_val(piece), 0);
-            // Copied byte by byte, this was slow or fast depending on the rest of the crate.
+            // A copy byte by byte was sometimes not vectorized, depending on the rest of the crate.
             let (places, _) = self.payload[begin..].as_chunks_mut();
             places.iter_mut().zip(piece).for_each(|(place, word)| *place = word.to_le_bytes());
             self.end()?;
@@ -151,7 +151,7 @@ impl<R: Read> FrameReader<R> {
         self.fill(&mut length)?;
         let length = u32::from_le_bytes(length);
         if length > self.most {
-            return Err(self.damaged("a frame longer than any"));
+            return Err(self.damaged("a frame longer than its format allows"));
         }
         self.payload.clear();
         let read = self.from.by_ref().take(length.into()).read_to_end(&mut self.payload);
@@ -193,7 +193,7 @@ impl<R: Read> FrameReader<R> {
             let is_whole = pieces.len() == (count - at).min(WORDS) && rest.is_empty();
             words.clear();
             words.extend(pieces.iter().map(|bytes| u64::from_le_bytes(*bytes)));
-            let read = if is_whole { each(at, &words) } else { Err("a frame of another length than expected") };
+            let read = if is_whole { each(at, &words) } else { Err("a frame of an unexpected length") };
             read.map_err(|reason| self.damaged(reason))?;
             at += words.len();
         }
@@ -256,8 +256,8 @@ pub fn checksum(seed: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, seed)
 }
 
-/// The lower half of a [`checksum`], for headers, receipts, and records that there are billions of. It misses one damaged place in
-/// four billion.
+/// The lower half of a [`checksum`], for headers, receipts, and the journal's records, of which there are billions. It misses one damaged
+/// place in four billion.
 pub fn half_checksum(seed: u64, bytes: &[u8]) -> [u8; 4] {
     let [a, b, c, d, ..] = checksum(seed, bytes).to_le_bytes();
     [a, b, c, d]
@@ -313,7 +313,7 @@ impl<'a> Fields<'a> {
     /// One of these variants: the next byte is its index in the list.
     pub(crate) fn variant<T: Copy>(&mut self, variants: &[T]) -> Result<T, &'static str> {
         let code = usize::from(self.u8()?);
-        variants.get(code).copied().ok_or("a code without a meaning")
+        variants.get(code).copied().ok_or("an unknown code")
     }
 
     /// The next two bytes, as a number.
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(open_frame(&file[size..], SEED, 1), Ok(&b"b"[..]));
         assert_eq!(open_frame(&file[size..], SEED, 0), Err(MISMATCH));
         assert_eq!(open_frame(&file[size..], SEED + 4, 1), Err(MISMATCH));
-        assert_eq!(open_frame(&file[size + 1..], SEED, 1), Err("a frame of another length"));
+        assert_eq!(open_frame(&file[size + 1..], SEED, 1), Err("a frame whose length does not match"));
         assert_eq!(open_frame(&file[..5], SEED, 0), Err("the file is cut short"));
     }
 

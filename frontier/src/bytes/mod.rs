@@ -1,16 +1,16 @@
 //! Bytes on disk, and nothing about their meaning. This is the lowest module: the seen set, the frontier and the job write their files with
 //! it, and it imports none of them.
 //!
-//! * [`varint`]: a number in as few bytes as it needs, for values that there are billions of.
+//! * [`varint`]: a number in as few bytes as it needs, for fields of which a file has billions.
 //! * [`Fields`]: numbers and texts one after another, in the order that the format's page lists.
 //! * [`frames`](FrameWriter): a file cut into pieces, each with its length before it and its
 //!   checksum after it. Seen sets and checkpoints are made of these. The journal has its own
 //!   frames, four bytes shorter: it has one for each URL, and reads any of them by itself.
 //! * [`Header`]: the first 32 bytes of each file in a job's `frontier/`: the kind of file, its
 //!   format, and its job.
-//! * [`checksum`]: the function that checks all of them. [`address`](crate::address) names the same
-//!   hash function for its fingerprints. If fingerprints are one day made in another way, these
-//!   files stay readable.
+//! * [`checksum`]: the checksum of all of them. Fingerprints are made by the same hash function, but
+//!   [`address`](crate::address) names it on its own: if fingerprints change one day, these files stay
+//!   readable.
 //! * [`FileError`]: what can be wrong with any file, including its path.
 //! * [`nameless`]: a file that only this process can reach.
 //!
@@ -23,9 +23,9 @@
 //! # Which of them to use for a new file
 //!
 //! A file that is read as a whole takes a [`Header`] and [`frames`](FrameWriter), with [`Fields`]
-//! inside each frame. A record that there are billions of takes [`varint`]s inside a frame of the
-//! journal. A file that only one process ever reads needs none of this: see the runs of the seen
-//! set.
+//! inside each frame. A record of which there are billions takes [`varint`]s inside a frame of the
+//! journal. A file that only one process ever reads needs none of this; the runs of the seen set are
+//! such files.
 
 mod file;
 pub(crate) mod frames;

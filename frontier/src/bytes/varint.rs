@@ -50,7 +50,7 @@ pub fn put(to: &mut Vec<u8>, mut number: u64) {
 /// Takes a number off the front of the bytes.
 #[inline]
 pub fn number(bytes: &mut &[u8]) -> Option<u64> {
-    // Most are small.
+    // Most numbers are below 128.
     if let [low @ ..=0x7f, rest @ ..] = *bytes {
         *bytes = rest;
         return Some(u64::from(*low));
@@ -58,8 +58,8 @@ pub fn number(bytes: &mut &[u8]) -> Option<u64> {
     decode(|| bytes.split_off_first().copied())
 }
 
-/// The distance from one number to another, as a number that is small in both directions: 0, -1, 1, -2,
-/// ... become 0, 1, 2, 3, ... So a position close to the current one takes few bytes.
+/// The distance from one number to another, in zigzag coding: 0, -1, 1, -2, ... become 0, 1, 2, 3, ... So a nearby position takes few bytes
+/// in either direction.
 pub(crate) const fn step(from: u64, to: u64) -> u64 {
     let way = to.wrapping_sub(from).cast_signed();
     ((way << 1) ^ (way >> 63)).cast_unsigned()

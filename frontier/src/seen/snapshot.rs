@@ -72,7 +72,7 @@ const MAGIC: [u8; 8] = *b"seen set";
 const VERSION: u32 = 2;
 /// Bytes in the longest frame's payload.
 const LONGEST: u32 = 1 << 16;
-const NO_MEANING: &str = "a code without a meaning";
+const NO_MEANING: &str = "an unknown code";
 const SIZES_DIFFER: &str = "a layer's sizes differ";
 /// A value's index in this list is its code in the file.
 const ON_FULL: [OnFull; 3] = [OnFull::Grow, OnFull::Stop, OnFull::Warn];

@@ -92,7 +92,7 @@ fn an_identity_is_no_url_and_has_its_bounds() {
     assert_eq!(frontier.seed("https://a.example/", NOW).unwrap(), None);
     assert_eq!(frontier.seed(Href::from(API).identity(&[0; 64]).unwrap(), NOW).unwrap(), None);
     let refused: [IdentityError; 2] = [&[][..], &[0; 65]].map(|bytes| Href::from(API).identity(bytes).unwrap_err());
-    assert_eq!(refused[0].to_string(), "an identity of 0 bytes: it has 1 to 64; give a digest of what is longer");
+    assert_eq!(refused[0].to_string(), "an identity of 0 bytes: it must have 1 to 64; use the digest of a longer one");
     let url = frontier.gate().canonicalizer().canonicalize(API).unwrap();
     assert_eq!(Found::seed(url).with_identity(&[0; 65]).unwrap_err(), refused[1]);
 }

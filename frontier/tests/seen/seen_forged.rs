@@ -70,7 +70,7 @@ fn frames_of_another_length_are_refused() {
     let changes: [fn(&mut Vec<u8>); 3] =
         [|words| words.extend([0; 8]), |words| words.push(0), |words| words.truncate(words.len() - 8)];
     for change in changes {
-        assert_eq!(refused(Layout::Blocked, WORDS, &change), "a frame of another length than expected");
+        assert_eq!(refused(Layout::Blocked, WORDS, &change), "a frame of an unexpected length");
     }
 }
 
@@ -80,7 +80,7 @@ fn shards_that_cannot_be_are_refused() {
         assert_eq!(refused(Layout::Blocked, SHARD, &|shard| shard[place] = byte), "a shard that cannot be", "{byte}");
     }
     for place in [1, 2] {
-        assert_eq!(refused(Layout::Blocked, SHARD, &|shard| shard[place] = 2), "a code without a meaning");
+        assert_eq!(refused(Layout::Blocked, SHARD, &|shard| shard[place] = 2), "an unknown code");
     }
 }
 

@@ -219,7 +219,7 @@ fn what_this_version_cannot_read_is_refused() {
     assert_eq!(error(&strategy), "hash strategy 9 is not known here; this version has 1");
     let strategy = with_header(&file, |header| header[4] = 7);
     assert_eq!(error(&strategy), "probe strategy 7 is not known here; this version has 1");
-    assert_eq!(error(&with_header(&file, |header| header[16] = 99)), "damaged at byte 12: a code without a meaning");
+    assert_eq!(error(&with_header(&file, |header| header[16] = 99)), "damaged at byte 12: an unknown code");
     let shards = with_header(&file, |header| header[19] = 3);
     let refused = load(&shards).unwrap_err();
     assert_eq!(refused.source().unwrap().to_string(), "shards = 3: a power of two from 1 to 65536");

@@ -297,7 +297,7 @@ fn what_is_not_this_jobs_is_refused() {
         *content(&mut world, &newest[file]) = world.files[&before[file]].content.clone();
         let mut mixed = Sitting { storage: Faulty::of(world), ..sitting.clone() };
         let restored = mixed.restore(&options()).unwrap();
-        let expected = format!("{} is damaged at byte 0: the header is another file's", newest[file]);
+        let expected = format!("{} is damaged at byte 0: the header belongs to another file", newest[file]);
         let damaged = &restored.opening().damaged;
         assert_eq!(damaged.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     }

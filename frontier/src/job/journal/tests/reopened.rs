@@ -194,7 +194,7 @@ fn damage_before_the_replay_is_found_when_it_is_read() {
     let error = open_from(directory.path(), &small(), positions[59]).unwrap_err();
     assert_eq!(
         said(&error, directory.path()),
-        format!("{name} is damaged at byte 0: the header is another kind of file's")
+        format!("{name} is damaged at byte 0: the header belongs to another kind of file")
     );
     let last = positions.iter().rfind(|position| position.to_u64() < behind).unwrap();
     fs::write(path, &whole).unwrap();
