@@ -81,7 +81,7 @@ impl<W: Write> FrameWriter<W> {
         for piece in words.chunks(WORDS) {
             let begin = self.payload.len();
             self.payload.resize(begin + size_of_val(piece), 0);
-            // A copy byte by byte was sometimes not vectorized, depending on the rest of the crate.
+            // The speed of a copy byte by byte depended on the rest of the crate.
             let (places, _) = self.payload[begin..].as_chunks_mut();
             places.iter_mut().zip(piece).for_each(|(place, word)| *place = word.to_le_bytes());
             self.end()?;

@@ -25,8 +25,8 @@ use crate::address::Fingerprint;
 pub(super) struct Audit {
     /// A fingerprint is in the sample if these last bits of it are 0. So the sample has one fingerprint in `mask + 1`.
     mask: u64,
-    /// The mask at which widening stops.
-    widest: u64,
+    /// The mask of the smallest sample, at which halving stops.
+    last_mask: u64,
     /// The size at which the sample's share is halved.
     most: usize,
     /// The sample: fingerprints that were shown and not removed.
@@ -76,16 +76,16 @@ impl AuditCounts {
     }
 }
 
-/// The size at which the samples of all shards together are halved: the room of a table of 65,536 slots.
+/// The fingerprints in all shards' samples together at which they are halved: as many as a table of 65,536 slots holds.
 const MOST: usize = (1 << 16) / 8 * 7;
-/// The least size at which the sample of a shard is halved.
+/// No shard's sample is halved while it has fewer fingerprints than this.
 const LEAST: usize = 16;
 
 impl Audit {
     /// `coarsest`: the sample has at least one fingerprint in this many, a power of two. `shards`: how many shards share the memory.
     pub(super) fn new(coarsest: u32, shards: usize) -> Self {
-        let (widest, most) = (u64::from(coarsest) - 1, (MOST / shards).max(LEAST));
-        Self { mask: 0, widest, most, held: Held::default(), counts: AuditCounts::default() }
+        let (last_mask, most) = (u64::from(coarsest) - 1, (MOST / shards).max(LEAST));
+        Self { mask: 0, last_mask, most, held: Held::default(), counts: AuditCounts::default() }
     }
 
     /// Compares the filter's answer with the truth, for fingerprints in the sample.
@@ -96,8 +96,8 @@ impl Audit {
         }
     }
 
-    /// As [`check`](Self::check) for a whole window. In a large set 31 of 32 windows have no fingerprint of the sample; this is found out
-    /// without a branch for each fingerprint.
+    /// As [`check`](Self::check) for a whole window. In a large set 31 of 32 windows have no fingerprint of the sample. Such a window
+    /// costs one branch, not one for each fingerprint.
     #[inline]
     pub(super) fn check_window(&mut self, window: ProbeWindow<'_>, new: Subset) {
         if window.fingerprints.iter().fold(false, |any, &fingerprint| any | self.samples(fingerprint)) {
@@ -141,7 +141,7 @@ impl Audit {
 
     /// Halves the sample's share until it has room, or its share is the smallest that was asked for.
     fn halve_where_full(&mut self) {
-        while self.held.len() >= self.most && self.mask < self.widest {
+        while self.held.len() >= self.most && self.mask < self.last_mask {
             self.narrow(self.mask << 1 | 1);
         }
     }
@@ -185,15 +185,16 @@ impl Audit {
         self.counts.add(counts);
     }
 
-    /// Its part of a snapshot: the size of its sample, and the fingerprints in it, ascending.
+    /// What a snapshot keeps of it: one fingerprint in how many is in the sample, and the sample, ascending.
     pub(super) fn saved(&self) -> (u64, Vec<u64>) {
         (self.sample(), self.held.ascending())
     }
 
-    /// Narrows the sample to a snapshot's, which has one fingerprint in this many. `false`: no audit of these options has such a sample.
+    /// Narrows the sample to a snapshot's, which has one fingerprint in this many. Returns `false` if no audit with these options has such a
+    /// sample.
     #[must_use = "the snapshot is damaged where it is false"]
     pub(super) fn absorb_sample(&mut self, sample: u64) -> bool {
-        let is_possible = sample.is_power_of_two() && sample - 1 <= self.widest;
+        let is_possible = sample.is_power_of_two() && sample - 1 <= self.last_mask;
         if is_possible {
             self.narrow(sample - 1);
         }

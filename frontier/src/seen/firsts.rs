@@ -4,14 +4,14 @@ use std::hash::Hash;
 
 use ahash::AHashMap;
 
-/// The first holder of each key. The entries that were unused for longest are dropped, so that the table never exceeds its bytes.
+/// The first holder of each key. Entries that were not used for a while are dropped, so that the table never exceeds its bytes.
 #[derive(Debug)]
 pub struct Firsts<K> {
     /// Most bytes of each of the two tables.
     most: usize,
     /// Bytes of the young table.
     bytes: usize,
-    /// Entries noted or read lately, and older ones. When the young table is full it becomes the old one, and the old one is dropped whole.
+    /// Entries that were noted or read lately, and older entries. When the young table is full, it replaces the old one.
     young: AHashMap<K, Box<str>>,
     old: AHashMap<K, Box<str>>,
 }

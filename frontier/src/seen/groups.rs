@@ -19,7 +19,7 @@ pub(super) struct Groups {
 const BUCKET_BITS: u32 = 8;
 
 thread_local! {
-    /// One for each thread, and never cleared: that would cost a short batch more than its tests do.
+    /// One for each thread. It is never cleared, since that would cost more than the tests of a short batch.
     static SCRATCH: RefCell<Groups> = const {
         RefCell::new(Groups {
             fingerprints: [Fingerprint::from_bits(0); Groups::MAX],
@@ -33,8 +33,8 @@ impl Groups {
     /// The most fingerprints that are grouped at one time. With their places they take 40 KB.
     pub(super) const MAX: usize = 4096;
 
-    /// The most fingerprints of a short run. With more, their memory is more than can be fetched at once, and the first shard's is gone from
-    /// the nearest caches when the last is asked for.
+    /// The most fingerprints of a short run. The memory of a longer one cannot be fetched at once: when the last shard's is requested, the
+    /// first shard's has left the nearest caches.
     const SHORT: usize = 256;
 
     /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. If `each` answers `false` because the

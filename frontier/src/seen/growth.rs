@@ -23,7 +23,7 @@ use super::statistics::GenerationStatistics;
 /// A set of known capacity gives nearly all of the rate to its first layer, since it should need no other. A set of unknown capacity gives
 /// most to the layer that ends at a hundred times the start, and less to the layers before and after it: a small layer costs little even at
 /// a very low rate, and few crawls outgrow all of them. At a hundred times the start, such a set costs at most 1.35 times the bits of a set
-/// of known capacity, at any rate from 1e-2 down. It costs not much more if it ends earlier or later.
+/// of known capacity, at any rate from 1e-2 down. It costs little more if it ends earlier or later.
 #[derive(Debug)]
 pub(super) struct Growth {
     /// The options of the set.
@@ -116,7 +116,8 @@ impl Growth {
             _ if layout == Layout::Exact => Sizing::exact(urls, options.identity_bits),
             _ => Sizing::new(layout, urls, self.rate * self.share(index)),
         };
-        // URLs that are taken for seen count towards the capacity, but are not answered `New`, unless they are looked up on disk.
+        // URLs that are taken for seen count towards the capacity, but not towards the room, which counts `New` answers. The verified layout
+        // answers `New` for them, too.
         let lost = if options.layout == Layout::Verified { 0.0 } else { sizing.expected_lost(urls as f64) };
         let room = urls - to_u64(lost.ceil()).min(urls - 1);
         Plan { sizing, capacity, room }

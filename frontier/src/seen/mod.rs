@@ -19,8 +19,8 @@
 //!                                                 newest first, then older     looked up on disk   1 in 1,024
 //! ```
 //!
-//! The leading bits choose the shard, so equal URLs always meet at the same lock. Under it the verdict and the bits change together: of any
-//! number of threads that bring one fingerprint, exactly one is told [`Sighting::New`]. A fingerprint that was inserted is never `New`
+//! The leading bits choose the shard, so equal URLs always meet at the same lock. Under it the verdict and the bits change together: if
+//! several threads bring one fingerprint, exactly one is told [`Sighting::New`]. A fingerprint that was inserted is never `New`
 //! again. A new fingerprint is taken for seen at the rate that the set was made for; in the exact layout almost never, and in the verified
 //! one never.
 //!
@@ -35,7 +35,7 @@
 //!
 //! # Locks
 //!
-//! Each shard has one, and no thread holds two. A thread that finds a shard of its batch locked goes on with the others, and waits for that
+//! Each shard has a lock, and no thread holds two. A thread that finds a shard of its batch locked goes on with the others, and waits for that
 //! shard at the end. [`is_full`](SeenSet::is_full) and [`check`](SeenSet::check) read a flag and lock nothing. While a snapshot is written,
 //! one shard is locked at a time.
 //!
@@ -43,7 +43,7 @@
 //!
 //! All layers of a shard are planned when the set is made. When the newest layer has answered `New` as often as its plan says, the next is
 //! added, larger and more exact, so that the combined rate stays below the target. Bits are never moved. The lines of the exact layout are
-//! split instead, some with each new URL, so it always has one layer. A set that must not grow says that it is [full](SeenSet::is_full).
+//! split instead, some with each new URL, so it always has one layer. A set that must not grow reports that it is [full](SeenSet::is_full).
 //!
 //! # Audit
 //!

@@ -14,8 +14,7 @@ pub enum OnFull {
     /// The shard gets a further layer, and the rate stays below the target.
     #[default]
     Grow,
-    /// The rate rises beyond the target, and [`SeenSet::is_full`](super::SeenSet::is_full) says so.
-    /// The caller is expected to stop.
+    /// The rate rises beyond the target, and [`SeenSet::is_full`](super::SeenSet::is_full) is true. The caller is expected to stop.
     Stop,
     /// As `Stop`, but the caller is expected to warn once and go on.
     Warn,
@@ -213,8 +212,8 @@ pub enum Layout {
     /// few reads for a URL that was not shown lately. The false-positive rate is only how often a new URL is looked up in vain; at 1e-2 the
     /// filter takes 10 bits a URL.
     Verified = 5,
-    /// Fingerprints of few bits in cache lines. It loses about as much as `Blocked` on the way to capacity, in 22 % less memory, and takes half
-    /// as long again. It cannot be [resharded](super::SeenSet::reshard).
+    /// Fingerprints of few bits in cache lines. It loses about as much as `Blocked` on the way to capacity, in 22 % less memory, but each
+    /// test takes 1.5 times as long. It cannot be [resharded](super::SeenSet::reshard).
     Quotient = 6,
 }
 
@@ -339,7 +338,7 @@ pub enum SeenError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The file says something impossible, or a checksum is wrong.
+    /// The file has an impossible value, or a checksum is wrong.
     #[error("damaged at byte {offset}: {reason}")]
     Damaged {
         /// Where the frame begins, in bytes.
@@ -351,13 +350,13 @@ pub enum SnapshotError {
     #[error("cannot be merged: {0}")]
     Geometry(&'static str),
     /// The fingerprints have another key than expected, so none of them would be found.
-    #[error("keyed with another number than this job's")]
+    #[error("its fingerprint key is not this job's")]
     Key,
     /// The saved set cannot be made here.
-    #[error("cannot be made here")]
+    #[error("such a set cannot be made on this machine")]
     Options(#[from] SeenError),
     /// The file cannot be read.
-    #[error("cannot read on at byte {offset}")]
+    #[error("cannot be read from byte {offset} on")]
     Read {
         /// Where the frame begins, in bytes.
         offset: u64,
@@ -371,7 +370,7 @@ pub enum SnapshotError {
         offset: u64,
     },
     /// Fingerprints or probes were made in a way that this version does not know.
-    #[error("{what} strategy {found} is not known here; this version has {known}")]
+    #[error("{what} strategy {found} is unknown to this version, which has {known}")]
     Strategy {
         /// `hash` or `probe`.
         what: &'static str,
@@ -384,7 +383,7 @@ pub enum SnapshotError {
     #[error("not a snapshot of a seen set")]
     Unknown,
     /// A format that this version does not know.
-    #[error("format version {found} is not known here; this version has {known}")]
+    #[error("format version {found} is unknown to this version, which has {known}")]
     Version {
         /// The file's.
         found: u32,

@@ -21,7 +21,7 @@ pub(super) const LINE_BITS: u64 = 512;
 /// Lanes of a cache line: words of 64 bits. Each is probed separately.
 pub(super) const LANES: usize = 8;
 
-/// The probes of a URL if it has one in each lane.
+/// The probes of a URL that has one in each lane.
 pub(super) const LANE_PROBES: u32 = 8;
 
 /// The most probes that a URL may take. A rate of 1e-19 takes that many.
@@ -98,7 +98,7 @@ impl Probes {
     }
 }
 
-/// A place for an item that found no room in a line: a fingerprint of both, which is not cut by a shard.
+/// The next place of an item that found no room in a line: from a fingerprint of both, all of whose bits count.
 #[inline]
 pub(super) fn remix(line: u64, item: u64) -> Probes {
     Probes::new(Fingerprint::from_bits(mix(mix(line) ^ item)), 0)

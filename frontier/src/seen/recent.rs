@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::layouts::window::Sighting;
 use crate::address::Fingerprint;
 
-/// The fingerprints that this thread showed to a set lately. If one is shown again, it was seen, and no shard need be asked.
+/// The fingerprints that this thread showed to a set lately. If one is shown again, the answer is `Seen`, and no shard is locked.
 ///
 /// Whole fingerprints are compared, so the cache changes no answer of a set that never forgets. Of a page's links, nine in ten repeat one
 /// of the last thousand. Each repeat costs one load instead of its share of a shard's lock.
@@ -24,7 +24,7 @@ pub(super) struct Recent {
 /// Together 8 KiB, which stay in the processor's first-level cache.
 const SLOTS: usize = 1024;
 
-/// Each slot starts with a fingerprint that belongs into another slot, so no lookup matches it.
+/// Each slot starts with a fingerprint that belongs to another slot, so no lookup matches it.
 const EMPTY: [u64; SLOTS] = {
     let mut slots = [0; SLOTS];
     let mut slot = 0;

@@ -66,7 +66,7 @@ impl SeenSet {
                 };
                 let old: Vec<_> = self.into_shards().collect();
                 if !old.iter().all(lines_divide) {
-                    return unsupported("its lines do not divide evenly among so many");
+                    return unsupported("its lines do not divide evenly among this number of shards");
                 }
                 let new = old.into_iter().flat_map(|shard| split(&shard, parts, &growth));
                 Ok(Self::from_shards(Arc::clone(&growth), new.collect()))

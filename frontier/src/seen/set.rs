@@ -41,7 +41,7 @@ static SETS: AtomicU64 = AtomicU64::new(0);
 #[repr(align(128))]
 struct Locked(Mutex<Shard>);
 
-/// Shows only the options, since the filters would take a line for each word.
+/// Shows only the options: the filters have millions of words.
 impl fmt::Debug for SeenSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SeenSet").field("options", self.options()).finish_non_exhaustive()
@@ -129,7 +129,7 @@ impl SeenSet {
     ///
     /// This is much faster than one by one, since many memory accesses overlap. Fingerprints are grouped by shard, and each shard is locked
     /// once for each 4,096 fingerprints; a shard that another thread has locked comes last. The more fingerprints a shard gets at once, the
-    /// faster. For up to 256, as the links of a page are, each shard is locked once more before, to fetch the memory for all of them at once.
+    /// faster. A batch of up to 256, such as the links of a page, locks each shard twice: first to fetch the memory of all of them at once.
     ///
     /// ```
     /// # use crawler_frontier::address::FingerprintKey;
@@ -168,7 +168,7 @@ impl SeenSet {
     /// As [`insert_batch`](Self::insert_batch), for a stream in which most fingerprints repeat one of the last thousand, as the links of
     /// pages do. Each thread answers repeats from its own cache, except in layouts that can [`remove`](Self::remove).
     ///
-    /// It took half and a quarter of the time on the links of two manuals, of which 90 % and 96 % were repeats.
+    /// On the links of two manuals, 90 % and 96 % of them repeats, it took half and a quarter of the time.
     pub fn insert_links(&self, fingerprints: &[Fingerprint], sightings: &mut Vec<Sighting>) {
         if self.options().layout.forgets() {
             return self.insert_batch(fingerprints, sightings);
@@ -179,7 +179,7 @@ impl SeenSet {
         self.recent_hits.fetch_add((fingerprints.len() - missing) as u64, Ordering::Relaxed);
     }
 
-    /// Counts fingerprints that the caller did not show again, since it knew that they were seen.
+    /// Counts fingerprints that the caller did not show again, since it knew the answer.
     pub(crate) fn note_recent(&self, fingerprints: u64) {
         if fingerprints > 0 {
             self.recent_hits.fetch_add(fingerprints, Ordering::Relaxed);
@@ -288,7 +288,7 @@ impl SeenSet {
         SeenStatistics::new(shards, self.recent_hits.load(Ordering::Relaxed))
     }
 
-    /// How many tests that also insert were made, repetitions included: as in the [`statistics`](Self::statistics), without the rest.
+    /// How many tests that also insert were made, repetitions included: one number of the [`statistics`](Self::statistics).
     pub fn tests(&self) -> u64 {
         (0..self.shards.len()).map(|index| self.lock(index).counts.tests).sum()
     }
@@ -306,7 +306,7 @@ impl SeenSet {
         (0..self.shards.len()).map(|index| self.lock(index).remembered()).sum()
     }
 
-    /// Memory allocated, in bytes: as in the [`statistics`](Self::statistics), without the rest.
+    /// Memory allocated, in bytes: one number of the [`statistics`](Self::statistics).
     pub fn bytes(&self) -> u64 {
         (0..self.shards.len()).map(|index| self.lock(index).bytes()).sum()
     }

@@ -28,7 +28,7 @@ pub(super) struct Shard {
     /// The plans of its layers, which all shards share.
     growth: Arc<Growth>,
     /// How many shards there are, as a power of two.
-    #[expect(clippy::struct_field_names, reason = "all of `seen` calls it so")]
+    #[expect(clippy::struct_field_names, reason = "it has this name in all of `seen`")]
     pub(super) shard_bits: u32,
     /// The oldest first. There is always one.
     pub(super) layers: Vec<Layer>,
@@ -72,8 +72,8 @@ impl Shard {
         self.answer(self.probes(fingerprint))
     }
 
-    /// Remembers a fingerprint that was answered `New` before. It counts as new again, although others of that time may have come in another
-    /// order, and may hide it now.
+    /// Remembers a fingerprint that was answered `New` before. It counts as new again, even if fingerprints that came later then, and
+    /// earlier now, make it look seen.
     pub(super) fn insert_again(&mut self, fingerprint: Fingerprint) {
         let probes = self.probes(fingerprint);
         let newest = self.layers.last_mut().expect(ALWAYS_ONE);
@@ -284,7 +284,7 @@ impl Shard {
         sighting
     }
 
-    /// The newest layer has no more room. A new URL needs the next layer; a seen one does not.
+    /// The newest layer has no more room. Only a new URL needs the next layer.
     #[cold]
     #[inline(never)]
     fn fill(&mut self, sighting: Sighting) {
@@ -351,7 +351,7 @@ impl Layer {
             return (sizing, lines.len() as f64);
         }
         if let Filter::Quotient(quotient) = &self.filter {
-            // URLs that met their own item left no trace; they are few, and expected.
+            // A URL whose item was there already left no trace. These are few, and their number is the expected loss.
             let items = quotient.len() as f64;
             return (sizing, items + sizing.expected_lost(items));
         }

@@ -34,7 +34,7 @@ use super::probes::{LANE_PROBES, LINE_BITS, MAX_PROBES};
 /// # use crawler_frontier::seen::{Layout, Sizing};
 /// let sizing = Sizing::new(Layout::Blocked, 10_000_000, 1e-4);
 /// assert_eq!((sizing.bytes() / 1_000_000, sizing.probes), (29, 8));
-/// // On the way there much fewer are lost than one in 10,000, since the rate is low while the filter fills.
+/// // Far fewer than one in 10,000 are lost on the way there, since the rate is low while the filter fills.
 /// assert!((90.0..160.0).contains(&sizing.expected_lost(1e7)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub struct Sizing {
 /// rate it would be larger, or the test would take longer for little gain.
 const TWO_PROBES_A_LANE_BELOW: f64 = 2e-5;
 
-/// How many times as much as a blocked filter of the same rate a filter of the quotient layout may lose on the way to capacity. Each bit of a
-/// slot halves what is lost, so it mostly loses less.
+/// A quotient filter may lose this many times as much on the way to capacity as a blocked filter of the same rate. Each bit of a slot halves
+/// the loss, so it mostly loses less.
 const MAY_LOSE: f64 = 1.15;
 
 /// Bits in a lane of a line.
@@ -232,12 +232,12 @@ impl Sizing {
         Load::of(urls / self.lines(), self.probes)
     }
 
-    /// How many lines there are, in a layout that has lines.
+    /// The number of lines, in a layout that has lines.
     fn lines(&self) -> f64 {
         (self.bits / LINE_BITS) as f64
     }
 
-    /// How many slots there are, in a layout that has slots.
+    /// The number of slots, in a layout that has slots.
     fn slots(&self) -> f64 {
         let slots = if self.layout == Layout::Quotient {
             Packing::of(self.identity_bits).slots
@@ -372,7 +372,7 @@ impl Lane {
     }
 }
 
-/// `part / whole`, and 0 of nothing.
+/// `part / whole`; 0 if the whole is 0.
 pub(super) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
@@ -383,7 +383,7 @@ pub(super) fn to_u64(count: f64) -> u64 {
     count as u64
 }
 
-/// The most memory that is asked for: 16 TiB, more than any machine has.
+/// The most memory that is requested: 16 TiB, more than any machine has.
 const MAX_BYTES: u128 = 1 << 44;
 
 /// Whether this machine gives `bytes` of memory at once.

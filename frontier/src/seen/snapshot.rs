@@ -25,14 +25,14 @@
 //!     geometry:  cells u64, probes u32, capacity u64, room u64, inserted u64, words u64
 //!     words:     u64 each, 8,192 a frame, the last frame the rest
 //!     and of the quotient layout, whose geometry ends with its slots' bits u32:
-//!       beyond:  items beyond the lines u64
+//!       overflow: items in the overflow u64
 //!       words:   as above: two for each, its line and the item
 //!     and of the exact layout, which has no other words:
 //!       splitting: u8, homes of the first table that are not split u64
 //!       then for each table, one or two:
-//!         table:   homes u64, words u64, slots beyond the lines u64
+//!         table:   homes u64, words u64, slots in the overflow u64
 //!         words:   as above: 8 a line, as `layouts/lines/line.rs` has them
-//!         words:   as above: two for each slot beyond the lines, its home and the slot
+//!         words:   as above: two for each slot in the overflow, its home and the slot
 //!   and where audited:
 //!     audit:     shown, false positives, distinct, lost, variance, sample, words u64
 //!     words:     as above: the fingerprints of the sample, ascending
@@ -372,7 +372,7 @@ pub(super) fn absorb_shard<R: Read>(
         let (layers, full, audited) =
             (usize::from(fields.u8()?), fields.variant(&[false, true])?, fields.variant(&[false, true])?);
         if layers == 0 || layers > MAX_LAYERS || audited != audits {
-            return Err("a shard that cannot be");
+            return Err("an impossible shard");
         }
         for count in counts.all() {
             *count = count.saturating_add(fields.u64()?);
@@ -391,7 +391,7 @@ pub(super) fn absorb_shard<R: Read>(
             }
             audit.count_from(counts);
             let (sample, words) = (fields.u64()?, fields.u64()?);
-            if audit.absorb_sample(sample) { Ok(words) } else { Err("an audit that cannot be") }
+            if audit.absorb_sample(sample) { Ok(words) } else { Err("an impossible audit") }
         })?;
         // No memory is allocated for a count that exceeds all memory: the file will end before it.
         frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, words| {
@@ -450,7 +450,7 @@ fn absorb_layer<R: Read>(
             sizing.identity_bits = fields.u32()?;
         }
         let read = (Plan { sizing, capacity, room }, inserted, words);
-        if sizing.is_possible() { Ok(read) } else { Err("a filter that cannot be") }
+        if sizing.is_possible() { Ok(read) } else { Err("an impossible filter") }
     })?;
     let sizing = plan.sizing;
     let merged = index < shard.layers.len();

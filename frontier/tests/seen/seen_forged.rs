@@ -77,7 +77,7 @@ fn frames_of_another_length_are_refused() {
 #[test]
 fn shards_that_cannot_be_are_refused() {
     for (place, byte) in [(0, 0), (0, 25), (2, 0)] {
-        assert_eq!(refused(Layout::Blocked, SHARD, &|shard| shard[place] = byte), "a shard that cannot be", "{byte}");
+        assert_eq!(refused(Layout::Blocked, SHARD, &|shard| shard[place] = byte), "an impossible shard", "{byte}");
     }
     for place in [1, 2] {
         assert_eq!(refused(Layout::Blocked, SHARD, &|shard| shard[place] = 2), "an unknown code");
@@ -90,7 +90,7 @@ fn audits_that_cannot_be_are_refused() {
     const AUDIT: usize = 4;
     for sample in [0_u64, 3, 8, 1 << 63] {
         let told = refused(Layout::Blocked, AUDIT, &|audit| audit[40..48].copy_from_slice(&sample.to_le_bytes()));
-        assert_eq!(told, "an audit that cannot be", "{sample}");
+        assert_eq!(told, "an impossible audit", "{sample}");
     }
 }
 
@@ -105,14 +105,14 @@ fn filters_that_cannot_be_are_refused() {
     let with_probes =
         |layout, probes: u32| refused(layout, LAYER, &|layer| layer[8..12].copy_from_slice(&probes.to_le_bytes()));
     for layout in [Layout::Blocked, Layout::Counting, Layout::Exact, Layout::Partitioned, Layout::Standard] {
-        assert_eq!(with_cells(layout, &|_| 0), "a filter that cannot be", "{layout}");
+        assert_eq!(with_cells(layout, &|_| 0), "an impossible filter", "{layout}");
         if matches!(layout, Layout::Blocked | Layout::Exact | Layout::Partitioned) {
-            assert_eq!(with_cells(layout, &|cells| cells + 1), "a filter that cannot be", "{layout}");
+            assert_eq!(with_cells(layout, &|cells| cells + 1), "an impossible filter", "{layout}");
         }
         if layout != Layout::Exact {
             for probes in [0, 9, 65] {
                 if probes != 9 || layout == Layout::Blocked {
-                    assert_eq!(with_probes(layout, probes), "a filter that cannot be", "{layout}, {probes}");
+                    assert_eq!(with_probes(layout, probes), "an impossible filter", "{layout}, {probes}");
                 }
             }
             let words = refused(layout, LAYER, &|layer| *layer.iter_mut().nth_back(7).unwrap() += 1);
@@ -128,9 +128,9 @@ fn filters_that_cannot_be_are_refused() {
 fn slots_that_cannot_be_are_refused() {
     // Behind the layer: how far the table is split, the table, its lines.
     let line = |change: &dyn Fn(&mut [u8])| refused(Layout::Exact, 5, &|words| change(&mut words[..64]));
-    assert_eq!(line(&|line| line[63] |= 7), "a slot that cannot be");
-    assert_eq!(line(&|line| line[..40].fill(0)), "a slot that cannot be");
-    assert_eq!(line(&|line| line[59..63].fill(0xff)), "a slot that cannot be");
+    assert_eq!(line(&|line| line[63] |= 7), "an impossible slot");
+    assert_eq!(line(&|line| line[..40].fill(0)), "an impossible slot");
+    assert_eq!(line(&|line| line[59..63].fill(0xff)), "an impossible slot");
     let splitting = refused(Layout::Exact, 3, &|splitting| splitting[1] += 1);
     assert_eq!(splitting, "cannot be merged: a table's lines do not fit its size");
     let homes = refused(Layout::Exact, 4, &|table| table[0] += 1);
@@ -146,16 +146,16 @@ fn items_that_cannot_be_are_refused() {
             layer[at..at + 4].copy_from_slice(&change(value).to_le_bytes());
         })
     };
-    assert_eq!(layer(0, &|_| 2 * 512), "a filter that cannot be", "each level has a line");
+    assert_eq!(layer(0, &|_| 2 * 512), "an impossible filter", "each level has a line");
     for (at, change) in [(0, 1), (8, 1), (44, 100)] {
-        assert_eq!(layer(at, &|value| value + change), "a filter that cannot be", "{at}, {change}");
+        assert_eq!(layer(at, &|value| value + change), "an impossible filter", "{at}, {change}");
     }
     assert_eq!(layer(36, &|words| words + 8), "cannot be merged: a layer's words do not fit its size");
     let line = |change: &dyn Fn(&mut [u8])| refused(Layout::Quotient, WORDS, &|words| change(&mut words[..64]));
     let changes: [fn(&mut [u8]); 4] =
         [|line| line[..8].fill(255), |line| line[7] |= 128, |line| line[63] |= 128, |line| line[8..64].fill(0)];
     for change in changes {
-        assert_eq!(line(&change), "a line that cannot be");
+        assert_eq!(line(&change), "an impossible line");
     }
     // What is beyond: how many there are, and then the pairs.
     assert_eq!(refused(Layout::Quotient, 4, &|count| count.push(0)), "a frame longer than its fields");
@@ -165,7 +165,7 @@ fn items_that_cannot_be_are_refused() {
     for pair in [[0_u64, 0], [u64::MAX, 0], [3, u64::MAX]] {
         frames.insert(5, pair.map(u64::to_le_bytes).concat());
         let error = SeenSet::load(&forged(&file, &frames)[..], None).unwrap_err().to_string();
-        assert!(error.ends_with("an item that cannot be"), "{pair:?}: {error}");
+        assert!(error.ends_with("an impossible item"), "{pair:?}: {error}");
         frames.remove(5);
     }
 }

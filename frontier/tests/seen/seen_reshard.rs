@@ -86,7 +86,10 @@ fn lines_that_divide_make_more_shards() {
     }
 
     let odd = filled(Layout::Blocked, 20_000, 1, 0).reshard(1 << 10).map(drop).unwrap_err();
-    assert_eq!(odd.to_string(), "the blocked layout cannot reshard: its lines do not divide evenly among so many");
+    assert_eq!(
+        odd.to_string(),
+        "the blocked layout cannot reshard: its lines do not divide evenly among this number of shards"
+    );
 }
 
 /// A shard made of shards, or of a part of one, has room for what it was made from, and no more.

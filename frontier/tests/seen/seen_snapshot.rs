@@ -214,11 +214,11 @@ fn what_this_version_cannot_read_is_refused() {
     let error = |file: &[u8]| load(file).unwrap_err().to_string();
     let mut newer = file.clone();
     newer[8] = 3;
-    assert_eq!(error(&newer), "format version 3 is not known here; this version has 2");
+    assert_eq!(error(&newer), "format version 3 is unknown to this version, which has 2");
     let strategy = with_header(&file, |header| header[0] = 9);
-    assert_eq!(error(&strategy), "hash strategy 9 is not known here; this version has 1");
+    assert_eq!(error(&strategy), "hash strategy 9 is unknown to this version, which has 1");
     let strategy = with_header(&file, |header| header[4] = 7);
-    assert_eq!(error(&strategy), "probe strategy 7 is not known here; this version has 1");
+    assert_eq!(error(&strategy), "probe strategy 7 is unknown to this version, which has 1");
     assert_eq!(error(&with_header(&file, |header| header[16] = 99)), "damaged at byte 12: an unknown code");
     let shards = with_header(&file, |header| header[19] = 3);
     let refused = load(&shards).unwrap_err();
@@ -245,7 +245,7 @@ fn sets_that_differ_are_not_merged() {
     assert_eq!(refused(&|o| o.shards = 4), "cannot be merged: the numbers of shards differ");
     assert_eq!(refused(&|o| o.audit = 0), "cannot be merged: the audits' samples differ");
     assert_eq!(refused(&|o| o.capacity = 2000), "cannot be merged: a layer's sizes differ");
-    assert_eq!(refused(&|o| o.key = FingerprintKey::from_u64(1)), "keyed with another number than this job's");
+    assert_eq!(refused(&|o| o.key = FingerprintKey::from_u64(1)), "its fingerprint key is not this job's");
     let counting = filled(&options(Layout::Counting, 100), 0..10);
     let other = filled(&options(Layout::Counting, 100), 0..10);
     assert_eq!(

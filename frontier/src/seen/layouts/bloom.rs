@@ -34,7 +34,7 @@ impl Blocked {
         self.lines.as_slice().as_flattened()
     }
 
-    /// Sets the bits that are set in these words, from word `at` on.
+    /// Adds the bits of these words, from word `at` on.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) {
         for (word, &more) in self.lines.as_mut_slice().as_flattened_mut()[at..].iter_mut().zip(words) {
             self.bits_set += u64::from((more & !*word).count_ones());
@@ -135,7 +135,7 @@ impl Flat {
         &self.words
     }
 
-    /// Sets the cells that are set in these words, from word `at` on.
+    /// Adds the cells of these words, from word `at` on.
     ///
     /// Counters are not added up: if two are not 0, the result has the bits of both, which is at least the larger. So only an empty
     /// counting filter is loaded in this way; unions of counting sets are refused before.
@@ -158,7 +158,7 @@ impl Flat {
         }
         for place in self.places(probes) {
             let value = self.get(place);
-            // It is 0 only if URLs were removed that had never been inserted.
+            // A cell is 0 here only if URLs were removed that had never been inserted.
             if value < self.full() && value > 0 {
                 self.set(place, value - 1);
                 self.cells_set -= u64::from(value == 1);
@@ -222,7 +222,7 @@ impl Flat {
         Sighting::New
     }
 
-    /// Sets a fingerprint's cells, or increments them, whatever they are.
+    /// Sets a fingerprint's cells, or increments them, even if none of them is clear.
     pub(in crate::seen) fn add(&mut self, probes: Probes) {
         for place in self.places(probes) {
             let value = self.get(place);

@@ -21,7 +21,7 @@ pub(in crate::seen) enum Filter {
 
 const POSSIBLE: &str = "a size is computed, or checked when it is read";
 
-/// The same expression for each layout.
+/// Evaluates an expression for the layout that it is.
 macro_rules! each {
     ($filter:expr, $layout:ident => $answer:expr) => {
         match $filter {
@@ -110,7 +110,8 @@ impl Filter {
         }
     }
 
-    /// Cells that are set, and all cells: bits or counters; for lines with fingerprints, the bits of the taken slots, and of all lines.
+    /// How many cells are set, and how many there are. Cells are bits or counters; of lines with fingerprints, the bits of the taken slots,
+    /// and of all lines.
     pub(in crate::seen) fn cells(&self, sizing: Sizing) -> (u64, u64) {
         match self {
             Self::Blocked(blocked) => (blocked.bits_set(), sizing.bits),
@@ -141,7 +142,7 @@ impl Filter {
         if let Self::Lines(lines) = self { Some(lines) } else { None }
     }
 
-    /// Adds another filter of the same size, in its words from `at` on.
+    /// Adds the words of another filter of the same size, from word `at` on.
     ///
     /// # Errors
     /// If no filter can have these words.

@@ -1,4 +1,4 @@
-//! The verified layout: URLs that a filter takes for seen are looked up on disk. Also here: [`Held`], a table of whole fingerprints, for
+//! The verified layout: URLs that a filter takes for seen are looked up on disk. Also here: [`Held`], whole fingerprints in memory, for
 //! those that are not on disk yet and for the sample of the [audit](crate::seen::audit).
 
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub(in crate::seen) struct Verified {
     shard_bits: u32,
     /// Fingerprints that are not on disk yet.
     fresh: Held,
-    /// How many fresh ones there may be before they are merged into the runs.
+    /// The number of fresh fingerprints at which they are merged into the runs.
     room: usize,
     /// Fingerprints that were recently found on disk or written there: the latest that fell into each slot, or 0 for none.
     recent: Vec<u64>,
@@ -41,9 +41,9 @@ pub(in crate::seen) struct Verified {
     failure: Option<io::Error>,
 }
 
-/// Fresh ones are merged when there is one for this many on disk.
+/// Fresh fingerprints are merged when there is one of them for this many on disk.
 const FRESH: u64 = 256;
-/// The least room for fresh ones: they are not merged before they fill a page.
+/// The least room for fresh fingerprints: they are not merged before they fill a page.
 const MIN_ROOM: usize = 512;
 /// How many times larger than all later runs together a run must be to stay as it is. With [`FRESH`] it balances the number of runs, and so
 /// of reads for a lookup, against how often a fingerprint is written.
@@ -82,7 +82,7 @@ impl Verified {
         Sighting::New
     }
 
-    /// Whether a URL that the filter took for seen was really shown. Yes if the disk cannot tell.
+    /// Whether a URL that the filter took for seen was really shown. If the disk fails, the answer is yes.
     pub(in crate::seen) fn holds(&mut self, probes: Probes) -> bool {
         self.counts.lookups += 1;
         let bits = probes.fingerprint.bits();

@@ -8,7 +8,7 @@
 //!
 //! # Ranges
 //!
-//! To move slots to tables of another size or to other shards, they are turned into ranges of fingerprints. A slot with home `h` and `b`
+//! A slot moves to a table of another size, or to another shard, as a range of fingerprints. A slot with home `h` and `b`
 //! known bits stands for all fingerprints of its shard between two numbers. That range means the same in every table. It goes into the new
 //! table as the slot with the most bits that covers all of it. So no seen URL becomes new, and the false positives grow by the bits that
 //! are lost.
@@ -93,7 +93,7 @@ impl Lines {
         Self { geometry, room: geometry.room(table.homes as u64), table, next, len, shard_bits }
     }
 
-    /// The number of fingerprints; a little more if slots have lost all their bits.
+    /// The number of fingerprints. It is a little too high if slots have lost all their bits.
     pub(in crate::seen) fn len(&self) -> u64 {
         self.len
     }
@@ -371,8 +371,8 @@ pub(in crate::seen) struct Range {
     pub(in crate::seen) last: u64,
 }
 
-/// How many identity bits a slot may lose if its range crosses a border inside a line of the new table. Beyond that it becomes two slots,
-/// one on each side.
+/// The most identity bits that a slot may lose if its range crosses a border inside a line of the new table. If it would lose more, it
+/// becomes two slots, one on each side.
 const MOST_LOST: u32 = 8;
 
 impl Lines {
@@ -390,8 +390,8 @@ impl Lines {
         })
     }
 
-    /// Keeps a range that lies in this shard. If it crosses a border between lines, it is split into two ranges, and each of these again if
-    /// need be. It becomes at most a few slots, since it is hardly longer than a line's range.
+    /// Inserts a range that lies in this shard. If it crosses a border between lines, it is split into two ranges, and these again if need
+    /// be. That makes few slots, since a range is hardly longer than that of a line.
     pub(in crate::seen) fn insert_range(&mut self, range: Range) {
         let Range { first, last } = range;
         let homes = self.table.homes as u128;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bits from 0 on:   16 of slot 0 | 16 of slot 1 | ... | the rest of slot 0 | the rest of slot 1 | ... | free
-//! word 7, from its top bit down:  gone, 5 | count, 5 | distances, high bits | distances, low bits
+//! word 7, from its top bit down:  displaced, 5 | count, 5 | distances, high bits | distances, low bits
 //! ```
 //!
 //! The functions here check nothing: places must be below `count`, and `count` at most `geometry.slots`. The table ensures that. None of
@@ -23,7 +23,7 @@ use crate::seen::probes::LINE_BITS;
 pub(super) const TAG_BITS: u32 = 16;
 /// Bits of a slot's distance from home, 0 to 3.
 const DISTANCE_BITS: u32 = 2;
-/// Bits of the count of taken slots, and of the count of slots sent on.
+/// Bits of the count of taken slots, and of the count of displaced slots.
 pub(super) const COUNT_BITS: u32 = 5;
 
 /// The values that follow from the number of identity bits. A slot is one bit longer, for its mark.
@@ -77,12 +77,12 @@ impl Geometry {
     }
 }
 
-/// The word with the header: from the top, the number sent on, the count, and two planes of distances.
+/// The word with the header: from the top, the number displaced, the count, and two planes of distances.
 const HEADER: usize = 7;
 const GONE_SHIFT: u32 = u64::BITS - COUNT_BITS;
 const COUNT_SHIFT: u32 = GONE_SHIFT - COUNT_BITS;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-/// From this number on, the slots sent on are no longer counted.
+/// From this number on, displaced slots are no longer counted.
 pub(super) const MANY: u64 = COUNT_MASK;
 
 /// A set of slots of a line: a bit for each place.
@@ -103,7 +103,7 @@ pub(super) fn count(line: &CacheLine) -> u32 {
     (line[HEADER] >> COUNT_SHIFT & COUNT_MASK) as u32
 }
 
-/// How many fingerprints of this home are elsewhere; [`MANY`] means that many or more.
+/// How many fingerprints of this home were displaced from this line; [`MANY`] means that many or more.
 #[inline(always)]
 pub(super) fn gone(line: &CacheLine) -> u64 {
     line[HEADER] >> GONE_SHIFT

@@ -4,7 +4,7 @@
 //! fingerprint:  s s s s  h h h h h h h h h h h  i i i i i i i i i i i i i i i i i i ...  the rest is not kept
 //!               shard    home: a line           identity, 16 to 56 bits
 //!
-//! line, 512 bits:  16 bits of 12 slots | the other 23 bits of each | 12 distances | count | gone on
+//! line, 512 bits:  16 bits of 12 slots | the other 23 bits of each | 12 distances | count | displaced
 //! slot:            i i i i i i i i i i i 1 0 0        identity, a mark, and a zero for each doubling since
 //! ```
 //!
@@ -16,16 +16,16 @@
 //! tests are for URLs that were shown, it reads 1.03 lines on the way from empty to full, 1.05 in a table that doubles, and 1.19 at the
 //! end.
 //!
-//! A full line sends further slots of its home on to one of three later lines, and counts how many went on. Each slot has its distance from
-//! home, as one of four, so a search knows which slots to compare, and ends when it has met as many as went on. A slot that finds no place
-//! in four lines is kept in a small ordered set beside them: [`table`].
+//! If its home line is full, a slot is *displaced* to one of three later lines, and the home line counts it. Each slot has its distance from
+//! home, as one of four, so a search knows which slots to compare, and ends when it has met all displaced ones. A slot that finds no place
+//! in four lines is kept in a small ordered set, the overflow: [`table`].
 //!
 //! Removal takes the slot out, and the line's last one moves to its place. No tombstones are left.
 //!
 //! # Growth
 //!
-//! At a load of 86 % a second table of twice as many lines is made, and each new URL splits four lines: a slot's next bit of identity tells
-//! which half it goes to, and is no identity from then on. Lines are split from the last to the first, so a home number tells which of the
+//! At a load of 86 % a second table of twice as many lines is made, and each new URL splits four lines. The next bit of a slot's identity
+//! tells which half it goes to, and is no longer part of the identity. Lines are split from the last to the first, so a home number tells which of the
 //! two tables has it, and a test still reads one line. The old table's memory is given back on the way: together the two never hold more
 //! than the new one will. A table of 2 MiB and more that was made at once is in huge pages, which are given back at the end: in that one
 //! split the two hold 1.5 times as much. See [`growing`].
@@ -43,11 +43,11 @@
 //! splitting does not change this share. The rate is the sum of all shares, which [`Generations`](table::Generations) counts. With 38 bits
 //! a full table takes one new URL in 25 billion for seen; a crawl of a billion loses one with a chance of 1 in 50.
 //!
-//! # Who should use another layout
+//! # When to use another layout
 //!
-//! Anyone who has only 3 bytes of memory a URL instead of 6.3. With a disk, `verified` loses nothing in that memory, at the price of reads.
-//! Without a disk, `blocked` loses the stated share. 16 bits of identity also make a table of 3 bytes a URL, which grows and forgets, but
-//! `blocked` is faster and loses less in that memory if the number of URLs is known.
+//! If there are 3 bytes of memory a URL, not 6.3. With a disk, `verified` loses nothing in that memory, at the price of reads. Without a
+//! disk, `blocked` loses the stated share. A table with 16 bits of identity also takes 3 bytes a URL, grows and forgets. But if the number
+//! of URLs is known, `blocked` is faster and loses less in that memory.
 
 mod growing;
 mod line;

@@ -19,12 +19,12 @@ use crate::seen::statistics::GenerationStatistics;
 /// These rules always hold. They are restored when a snapshot is [read](LineTable::recount), or the snapshot is refused:
 ///
 /// - A slot of home `h` is in line `h + d` for a `d` of [`LINES_ON`], with its index as the slot's distance, or in the overflow.
-/// - `gone` of line `h` is how many slots of home `h` are elsewhere; from [`MANY`] on it is not counted any more, and never goes down.
+/// - `displaced` of line `h` is how many slots of home `h` are elsewhere. Once it is [`MANY`], it never changes.
 /// - The taken slots of a line are its first `count`.
 #[derive(Debug)]
 pub(in crate::seen) struct LineTable {
     pub(super) geometry: Geometry,
-    /// A few more lines than homes, for the slots sent on from the last ones.
+    /// A few more lines than homes, for the slots displaced from the last ones.
     lines: CacheLines,
     /// How many lines may be homes: the first ones.
     pub(in crate::seen) homes: usize,
@@ -94,7 +94,7 @@ impl LineTable {
         if gone == 0 { None } else { self.find_beyond(simd, home, wanted, gone) }
     }
 
-    /// Continues in the lines that slots were sent on to, and stops when it has met as many as were sent on.
+    /// Continues in the lines that slots were displaced to, and stops when it has met all displaced ones.
     #[inline(always)]
     fn find_beyond<S: Simd>(&self, simd: S, home: usize, wanted: u64, gone: u64) -> Option<Spot> {
         let mut left = gone;
@@ -141,7 +141,7 @@ impl LineTable {
         }
     }
 
-    /// Puts a slot into the first line after its full home that has room, or into the overflow, and counts it as gone from home.
+    /// Puts a slot into the first line after its full home that has room, or into the overflow, and counts it as displaced.
     #[inline(never)]
     fn send_on(&mut self, home: usize, slot: u64) {
         let lines = self.lines.as_mut_slice();
@@ -246,7 +246,7 @@ impl LineTable {
         overflow: impl IntoIterator<Item = (usize, u64)>,
         most: usize,
     ) -> Result<(), &'static str> {
-        const IMPOSSIBLE: &str = "a slot that cannot be";
+        const IMPOSSIBLE: &str = "an impossible slot";
         let geometry = self.geometry;
         let mut gone = vec![0_u8; most];
         let mut note = |generations: &mut Generations, home: usize, slot: u64, is_gone: bool| {
@@ -273,7 +273,7 @@ impl LineTable {
         }
         let lines = self.lines.as_mut_slice();
         for (line, gone) in lines.iter_mut().zip(gone) {
-            // Once `gone` reached the uncounted range, any number may be left.
+            // After the count has reached `MANY`, any number may be left.
             let counted = if line::gone(line) == MANY { MANY } else { u64::from(gone).min(MANY) };
             line::set_gone(line, counted);
         }
@@ -320,7 +320,7 @@ impl Generations {
         self.by_age.iter().sum()
     }
 
-    /// The slots of both tables, as if all lines of the old one were split.
+    /// The slots of both tables, as they will be when all lines of the old one are split.
     pub(super) fn with_old(mut self, old: &Self) -> Self {
         for (ours, theirs) in self.by_age[1..].iter_mut().zip(old.by_age) {
             *ours += theirs;

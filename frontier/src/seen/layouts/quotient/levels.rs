@@ -12,8 +12,8 @@ pub(in crate::seen) struct Levels {
 }
 
 impl Levels {
-    /// URLs at capacity for 100 slots of the first level. More would make a filter smaller and slower: at 110, one new URL in seven reads a
-    /// second line at the end, and a twentieth less memory would make it one in five.
+    /// URLs at capacity for 100 slots of the first level. A higher load would make a filter smaller and slower. At 110, one new URL in seven
+    /// reads a second line when the filter is full; with a twentieth less memory, it would be one in five.
     const LOAD: u64 = 110;
 
     /// The levels of the smallest filter that holds `urls` URLs.
@@ -74,9 +74,8 @@ impl Levels {
     }
 }
 
-/// For a line of `slots` slots whose number of URLs is Poisson distributed with this mean: how many URLs find no slot, and the chance that
-/// a
-/// new URL is not among the first that have one.
+/// For a line of `slots` slots whose number of URLs is Poisson distributed with this mean: how many URLs find no slot, and the chance that a
+/// new URL would find none.
 fn beyond(mean: f64, slots: u32) -> (f64, f64) {
     let slots_f = f64::from(slots);
     if mean > 4.0 * slots_f + 100.0 {

@@ -66,7 +66,7 @@ impl Packing {
     #[inline(always)]
     fn first(self, slots: u32) -> u64 {
         let bits = slots * self.slot_bits;
-        // Where the most are less than a word, there is one comparison less.
+        // If the slots that are compared at once do not fill a word, this saves a comparison.
         if self.at_once() * self.slot_bits < u64::BITS { (1 << bits) - 1 } else { low(bits) }
     }
 
@@ -219,7 +219,7 @@ pub(super) fn items(line: &CacheLine, packing: Packing) -> impl Iterator<Item = 
     })
 }
 
-/// Whether a line is well formed, of words that came from elsewhere.
+/// Whether a line that was read from elsewhere is well formed.
 pub(super) fn is_well_formed(line: &CacheLine, packing: Packing) -> bool {
     let count = line[0].count_ones();
     let buckets = if count == 0 { 0 } else { u64::BITS - line[0].leading_zeros() - count };

@@ -19,8 +19,8 @@
 //!
 //! The bucket and the slot together are an *item*, a number. A full line keeps its smallest items; the last one gives way to a smaller one,
 //! as in a prefix filter (Even, Even and Morrison 2022). Items that give way go to the second level: lines of the same kind, a seventh as
-//! many, whose place is a hash of home and item. A full line there sends items on to a third level, and this one to an ordered set, which
-//! is empty in all but very small filters. A search goes on only if the line is full and its item is after the line's last: for one new URL
+//! many, whose place is a hash of home and item. A full line there sends items on to a third level, and a full line there to the
+//! overflow, an ordered set that is empty in all but very small filters. A search goes on only if the line is full and its item is after the line's last: for one new URL
 //! in seven at capacity. See [`table`].
 //!
 //! So the content of a filter depends on the set of fingerprints alone, and not on their order. A union pushes each item of one filter into
@@ -33,9 +33,10 @@
 //! So slots are one bit longer than the rate alone would need: a filter loses over the fill about as much as a blocked one of the same stated
 //! rate, in 22 % less memory, and at capacity its rate is a third. [`levels`] has the formulas.
 //!
-//! # Who should use another layout
+//! # When to use another layout
 //!
-//! Anyone who would rather have the time: a test takes about one and a half times that of `blocked`. Its shards cannot be split or joined.
+//! If time is worth more than memory: a test takes about 1.5 times that of `blocked`. Or if the number of shards is to change: these cannot
+//! be split or joined.
 
 mod levels;
 mod line;

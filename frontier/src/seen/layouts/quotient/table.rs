@@ -1,4 +1,4 @@
-//! The lines of one filter, level after level, and the few items that find no place in them.
+//! The lines of one filter, level after level, and the overflow: the few items that find no place in them.
 
 #![expect(
     clippy::inline_always,
@@ -20,8 +20,8 @@ use crate::seen::probes::{LANES, Probes, remix};
 /// These rules always hold:
 ///
 /// - Each line is well formed. It has the smallest of all items that came to it.
-/// - All other items came to the next level: to the line, and as the item, that a hash of home and item chooses. Those that the last level
-///   had no room for are `beyond`.
+/// - Each other item went on to the next level. There, a hash of its line and itself gives its new line and its new item. From the last
+///   level it went to the overflow.
 #[derive(Debug)]
 pub(in crate::seen) struct Quotient {
     levels: Levels,
@@ -29,7 +29,7 @@ pub(in crate::seen) struct Quotient {
     lines: CacheLines,
     /// The lines and items that the last level had no room for.
     beyond: BTreeSet<(u64, u64)>,
-    /// How many items there are, in all levels and beyond.
+    /// How many items there are, in all levels and in the overflow.
     items: u64,
 }
 
@@ -203,7 +203,7 @@ impl Quotient {
     #[inline(always)]
     fn put<S: Simd, const BITS: u32>(&mut self, simd: S, mut place: Place) -> bool {
         let packing = self.packing::<BITS>();
-        // Whether the item has got its place. From then on, what is sent on is another item.
+        // Whether the item has got a place. From then on, the item that goes on is another one.
         let mut has_place = false;
         loop {
             let line = &mut self.lines.as_mut_slice()[place.line];
@@ -251,7 +251,7 @@ impl Quotient {
         Place { level: 0, line, item: packing.item(rest) }
     }
 
-    /// The place in the next level of an item that is not kept in this one. After the last, what stands for it beyond.
+    /// The place in the next level of an item that is not kept in this one; after the last level, its entry in the overflow.
     #[inline(always)]
     fn next(&self, packing: Packing, place: Place) -> Result<Place, (u64, u64)> {
         let Place { level, line, item } = place;
@@ -288,12 +288,12 @@ impl Quotient {
     /// Adds the lines of another filter of the same size, from word `at` on.
     ///
     /// # Errors
-    /// If they are no lines that a filter can have.
+    /// If a filter cannot have these lines.
     pub(in crate::seen) fn absorb(&mut self, at: usize, words: &[u64]) -> Result<(), &'static str> {
         let packing = self.levels.packing;
         for (line, theirs) in (at / LANES..).zip(words.as_chunks().0) {
             if !line::is_well_formed(theirs, packing) {
-                return Err("a line that cannot be");
+                return Err("an impossible line");
             }
             let ours: &mut CacheLine = &mut self.lines.as_mut_slice()[line];
             if ours[0] == 0 {
@@ -309,7 +309,7 @@ impl Quotient {
         Ok(())
     }
 
-    /// Adds what was beyond the lines of another filter of the same size.
+    /// Adds the overflow of another filter of the same size.
     ///
     /// # Errors
     /// If it cannot have come from the last level.
@@ -319,7 +319,7 @@ impl Quotient {
         for &[line, item] in pairs.as_chunks().0 {
             let place = Place { level: last, line: usize::try_from(line).unwrap_or(usize::MAX), item };
             if !lines.contains(&place.line) || item > self.levels.packing.item(u64::MAX) {
-                return Err("an item that cannot be");
+                return Err("an impossible item");
             }
             self.put_at(place);
         }
