@@ -21,7 +21,7 @@ mod python {
     import_exception!(crawler_frontier._errors, SnapshotError);
 }
 
-/// An error and its causes in one line: `cannot be made here: capacity = 0: at least 1 URL`.
+/// An error and its causes in one line: `such a set cannot be made on this machine: capacity = 0: at least 1 URL`.
 pub(crate) fn words(error: &dyn Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

@@ -1,6 +1,6 @@
 //! The audit: the filter's true errors, counted while the set is in use.
 
-use super::layouts::verified::Held;
+use super::layouts::verified::ExactSet;
 use super::layouts::window::{ProbeWindow, Sighting, Subset};
 use super::statistics::AuditStatistics;
 use crate::address::Fingerprint;
@@ -30,7 +30,7 @@ pub(super) struct Audit {
     /// The size at which the sample's share is halved.
     most: usize,
     /// The sample: fingerprints that were shown and not removed.
-    held: Held,
+    held: ExactSet,
     counts: AuditCounts,
 }
 
@@ -85,7 +85,7 @@ impl Audit {
     /// `coarsest`: the sample has at least one fingerprint in this many, a power of two. `shards`: how many shards share the memory.
     pub(super) fn new(coarsest: u32, shards: usize) -> Self {
         let (last_mask, most) = (u64::from(coarsest) - 1, (MOST / shards).max(LEAST));
-        Self { mask: 0, last_mask, most, held: Held::default(), counts: AuditCounts::default() }
+        Self { mask: 0, last_mask, most, held: ExactSet::default(), counts: AuditCounts::default() }
     }
 
     /// Compares the filter's answer with the truth, for fingerprints in the sample.

@@ -71,8 +71,8 @@ impl SeenSet {
                 let new = old.into_iter().flat_map(|shard| split(&shard, parts, &growth));
                 Ok(Self::from_shards(Arc::clone(&growth), new.collect()))
             }
-            Layout::Exact => Ok(self.dealt_out(&growth)),
-            Layout::Verified => self.shown_again(&growth),
+            Layout::Exact => Ok(self.redistribute(&growth)),
+            Layout::Verified => self.reinsert(&growth),
             Layout::Quotient => {
                 unsupported("an item of its further levels does not tell which shard its URL belongs to")
             }
@@ -82,7 +82,7 @@ impl SeenSet {
 
     /// Distributes the exact layout's slots among new shards. Together these have as many lines as the old ones, or two or four times as
     /// many if that does not divide evenly. If it then does, no slot loses a bit.
-    fn dealt_out(self, growth: &Arc<Growth>) -> Self {
+    fn redistribute(self, growth: &Arc<Growth>) -> Self {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new: Vec<_> = (0..shards).map(|_| Shard::new(growth)).collect();
         let old: Vec<_> = self.into_shards().collect();
@@ -101,14 +101,14 @@ impl SeenSet {
         }
         for (index, old) in old.iter().enumerate() {
             let lines = old.layers.iter().filter_map(|layer| layer.filter.lines());
-            lines.flat_map(|lines| lines.ranges(index)).for_each(|range| deal_out(&mut new, range));
+            lines.flat_map(|lines| lines.ranges(index)).for_each(|range| insert_range(&mut new, range));
             let to = &mut new[index * shards / before];
             to.counts.add(old.counts);
             if let (Some(audit), Some(theirs)) = (&mut to.audit, &old.audit) {
                 audit.count_from(theirs.counts());
             }
         }
-        deal_out_audits(&mut new, &old);
+        distribute_samples(&mut new, &old);
         let full = old.iter().any(|shard| shard.full);
         for shard in &mut new {
             shard.full = full;
@@ -119,7 +119,7 @@ impl SeenSet {
     }
 
     /// Inserts all fingerprints into new shards.
-    fn shown_again(self, growth: &Arc<Growth>) -> Result<Self, SeenError> {
+    fn reinsert(self, growth: &Arc<Growth>) -> Result<Self, SeenError> {
         let (before, shards) = (self.options().shards, growth.options().shards);
         let mut new = Self::from_shards(Arc::clone(growth), (0..shards).map(|_| Shard::new(growth)).collect());
         let mut counts = vec![(ShardCounts::default(), VerifiedStatistics::default()); shards];
@@ -143,7 +143,7 @@ impl SeenSet {
 }
 
 /// Inserts all fingerprints of a range, which is in one shard of the old set, into the new shards that it falls into.
-fn deal_out(new: &mut [Shard], range: Range) {
+fn insert_range(new: &mut [Shard], range: Range) {
     let shard_bits = new.len().trailing_zeros();
     let of = |bits| shard(Fingerprint::from_bits(bits), shard_bits);
     let (first, last) = (of(range.first), of(range.last));
@@ -159,7 +159,7 @@ fn deal_out(new: &mut [Shard], range: Range) {
 }
 
 /// Distributes the samples of all audits.
-fn deal_out_audits(new: &mut [Shard], old: &[Shard]) {
+fn distribute_samples(new: &mut [Shard], old: &[Shard]) {
     for (number, new) in new.iter_mut().enumerate() {
         let shard_bits = new.shard_bits;
         if let Some(audit) = &mut new.audit {

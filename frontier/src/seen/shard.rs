@@ -204,14 +204,14 @@ impl Shard {
         for layer in &self.layers {
             let Layer { filter, plan, .. } = layer;
             let (cells_set, cells) = filter.cells(plan.sizing);
-            let (sizing, came) = layer.came();
+            let (sizing, distinct) = layer.distinct();
             row.capacity += plan.capacity;
             row.bits += cells;
             row.bits_set += cells_set;
             row.probes = row.probes.max(sizing.probes);
-            row.cardinality += came / passed;
-            row.expected_lost += sizing.expected_lost(came) + came / passed - came;
-            passed *= 1.0 - sizing.rate(came);
+            row.cardinality += distinct / passed;
+            row.expected_lost += sizing.expected_lost(distinct) + distinct / passed - distinct;
+            passed *= 1.0 - sizing.rate(distinct);
         }
         row.false_positive_rate_estimated = 1.0 - passed;
         if let Some(lines) = self.layers.first().and_then(|layer| layer.filter.lines()) {
@@ -344,7 +344,7 @@ impl Layer {
     ///
     /// A URL came to a layer if it was shown while the layer was the newest, and no older layer took it for seen. The estimate is the
     /// number that would explain the cells that are set. A full filter explains any large number; the estimate is then its number of cells.
-    pub(super) fn came(&self) -> (Sizing, f64) {
+    pub(super) fn distinct(&self) -> (Sizing, f64) {
         let (cells_set, cells) = self.filter.cells(self.plan.sizing);
         let sizing = Sizing { bits: cells, ..self.plan.sizing };
         if let Some(lines) = self.filter.lines() {
@@ -360,8 +360,8 @@ impl Layer {
 
     /// Estimates `inserted` from the cells that are set: the new URLs of a union were not counted.
     pub(super) fn estimate_inserted(&mut self) {
-        let (sizing, came) = self.came();
-        self.inserted = to_u64((came - sizing.expected_lost(came)).round());
+        let (sizing, distinct) = self.distinct();
+        self.inserted = to_u64((distinct - sizing.expected_lost(distinct)).round());
     }
 }
 

@@ -169,7 +169,7 @@ impl SeenSet {
     /// would be counted twice, and outlive its removal.
     pub fn merge(mut self, from: impl Read) -> Result<Self, SnapshotError> {
         let (mut frames, options) = open(from)?;
-        fit(self.options(), &options)?;
+        check_alike(self.options(), &options)?;
         for shard in self.shards_mut() {
             absorb_shard(&mut frames, shard, &options)?;
         }
@@ -216,8 +216,8 @@ impl SeenSet {
     /// As `union`. If the two differ, nothing has changed. If the memory or the disk gives out on the way, some shards are united and
     /// others are not; doing it again unites the rest.
     pub fn absorb(&self, other: &Self) -> Result<(), SnapshotError> {
-        fit(self.options(), other.options())?;
-        self.fit_layers(other)?;
+        check_alike(self.options(), other.options())?;
+        self.check_layers_alike(other)?;
         for index in 0..self.options().shards {
             let mut frames = FrameWriter::new(Vec::new(), 0);
             let theirs = other.lock(index);
@@ -233,7 +233,7 @@ impl SeenSet {
     }
 
     /// Checks that the filters of both have the same sizes, so that no shard is changed if those of another do not fit.
-    fn fit_layers(&self, other: &Self) -> Result<(), SnapshotError> {
+    fn check_layers_alike(&self, other: &Self) -> Result<(), SnapshotError> {
         for index in 0..self.options().shards {
             let theirs: Vec<_> = other.lock(index).layers.iter().map(|layer| layer.plan.sizing).collect();
             let ours = self.lock(index);
@@ -329,8 +329,8 @@ fn save_shard<W: Write>(frames: &mut FrameWriter<W>, shard: &Shard) -> io::Resul
         frames.end()?;
         frames.words(words)?;
         if let Filter::Quotient(quotient) = filter {
-            frames.put((quotient.beyond().len() as u64).to_le_bytes()).end()?;
-            save_pairs(frames, quotient.beyond().iter().copied())?;
+            frames.put((quotient.overflow().len() as u64).to_le_bytes()).end()?;
+            save_pairs(frames, quotient.overflow().iter().copied())?;
         }
         if let Some(lines) = filter.lines() {
             save_lines(frames, lines)?;
@@ -480,7 +480,7 @@ fn absorb_layer<R: Read>(
     frames.words(count, |at, words| layer.filter.absorb(at, words))?;
     if let Filter::Quotient(quotient) = &mut layer.filter {
         let words = frames.fields(|fields| Ok(fields.u64()?.saturating_mul(2)))?;
-        frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, pairs| quotient.absorb_beyond(pairs))?;
+        frames.words(usize::try_from(words).unwrap_or(usize::MAX), |_, pairs| quotient.absorb_overflow(pairs))?;
     }
     if merged {
         layer.estimate_inserted();
@@ -573,7 +573,7 @@ fn memory_for(capacity: u64, bytes: u128) -> Result<(), SeenError> {
 }
 
 /// Checks that two sets can be united: a fingerprint must have the same place in both.
-fn fit(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
+fn check_alike(ours: &SeenOptions, theirs: &SeenOptions) -> Result<(), SnapshotError> {
     if ours.key != theirs.key {
         return Err(SnapshotError::Key);
     }

@@ -122,7 +122,7 @@ impl Filter {
             }
             Self::Quotient(quotient) => {
                 let slots = u64::from(Packing::of(sizing.identity_bits).slots);
-                ((quotient.len() - quotient.beyond().len() as u64) * LINE_BITS / slots, sizing.bits)
+                ((quotient.len() - quotient.overflow().len() as u64) * LINE_BITS / slots, sizing.bits)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The verified layout: URLs that a filter takes for seen are looked up on disk. Also here: [`Held`], whole fingerprints in memory, for
+//! The verified layout: URLs that a filter takes for seen are looked up on disk. Also here: [`ExactSet`], whole fingerprints in memory, for
 //! those that are not on disk yet and for the sample of the [audit](crate::seen::audit).
 
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub(in crate::seen) struct Verified {
     /// How many shards there are, as a power of two.
     shard_bits: u32,
     /// Fingerprints that are not on disk yet.
-    fresh: Held,
+    fresh: ExactSet,
     /// The number of fresh fingerprints at which they are merged into the runs.
     room: usize,
     /// Fingerprints that were recently found on disk or written there: the latest that fell into each slot, or 0 for none.
@@ -55,7 +55,7 @@ impl Verified {
         Self {
             directory,
             shard_bits,
-            fresh: Held::for_urls(MIN_ROOM as u64),
+            fresh: ExactSet::for_urls(MIN_ROOM as u64),
             room: MIN_ROOM,
             recent: vec![0; 2 * MIN_ROOM],
             runs: Vec::new(),
@@ -200,7 +200,7 @@ impl Verified {
         if self.recent.len() < 2 * self.room {
             self.recent = vec![0; 3 * self.room];
         }
-        let fresh = std::mem::replace(&mut self.fresh, Held::for_urls(self.room as u64));
+        let fresh = std::mem::replace(&mut self.fresh, ExactSet::for_urls(self.room as u64));
         for bits in fresh.ascending() {
             let slot = Probes::new(Fingerprint::from_bits(bits), self.shard_bits).slot(self.recent.len());
             self.recent[slot] = bits;
@@ -235,9 +235,9 @@ impl Union<'_> {
 
 /// Fingerprints, all 64 bits of each.
 #[derive(Debug, Default)]
-pub(in crate::seen) struct Held(HashSet<u64, ahash::RandomState>);
+pub(in crate::seen) struct ExactSet(HashSet<u64, ahash::RandomState>);
 
-impl Held {
+impl ExactSet {
     /// An empty table with room for this many fingerprints.
     pub(in crate::seen) fn for_urls(urls: u64) -> Self {
         let urls = usize::try_from(urls).expect("sizes are checked against the memory before");

@@ -79,8 +79,8 @@ impl Geometry {
 
 /// The word with the header: from the top, the number displaced, the count, and two planes of distances.
 const HEADER: usize = 7;
-const GONE_SHIFT: u32 = u64::BITS - COUNT_BITS;
-const COUNT_SHIFT: u32 = GONE_SHIFT - COUNT_BITS;
+const DISPLACED_SHIFT: u32 = u64::BITS - COUNT_BITS;
+const COUNT_SHIFT: u32 = DISPLACED_SHIFT - COUNT_BITS;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// From this number on, displaced slots are no longer counted.
 pub(super) const MANY: u64 = COUNT_MASK;
@@ -105,13 +105,13 @@ pub(super) fn count(line: &CacheLine) -> u32 {
 
 /// How many fingerprints of this home were displaced from this line; [`MANY`] means that many or more.
 #[inline(always)]
-pub(super) fn gone(line: &CacheLine) -> u64 {
-    line[HEADER] >> GONE_SHIFT
+pub(super) fn displaced(line: &CacheLine) -> u64 {
+    line[HEADER] >> DISPLACED_SHIFT
 }
 
-/// Sets [`gone`]; at most [`MANY`].
-pub(super) fn set_gone(line: &mut CacheLine, gone: u64) {
-    line[HEADER] = line[HEADER] & !(COUNT_MASK << GONE_SHIFT) | gone << GONE_SHIFT;
+/// Sets [`displaced`]; at most [`MANY`].
+pub(super) fn set_displaced(line: &mut CacheLine, displaced: u64) {
+    line[HEADER] = line[HEADER] & !(COUNT_MASK << DISPLACED_SHIFT) | displaced << DISPLACED_SHIFT;
 }
 
 /// Sets [`count`]. Slots from this place on keep their bits, which are never read.
@@ -299,8 +299,8 @@ mod tests {
                     push(&mut line, geometry, slot, from);
                     held.push((slot, from));
                 }
-                set_gone(&mut line, step % 32);
-                assert_eq!((count(&line) as usize, gone(&line)), (held.len(), step % 32));
+                set_displaced(&mut line, step % 32);
+                assert_eq!((count(&line) as usize, displaced(&line)), (held.len(), step % 32));
                 for (place, &(expected, from)) in (0..).zip(&held) {
                     assert_eq!((slot(&line, geometry, place), distance(&line, geometry, place)), (expected, from));
                 }

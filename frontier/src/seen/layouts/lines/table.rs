@@ -79,7 +79,7 @@ impl LineTable {
     pub(super) fn prefetch_beyond(&self, home: usize) {
         let lines = self.lines.as_slice();
         let line = &lines[home];
-        let goes_on = line::gone(line) > 0 || line::count(line) == self.geometry.slots;
+        let goes_on = line::displaced(line) > 0 || line::count(line) == self.geometry.slots;
         prefetch(lines, home + usize::from(goes_on) * LINES_ON[1]);
     }
 
@@ -90,21 +90,21 @@ impl LineTable {
         if let Some(place) = line::find(simd, &lines[home], self.geometry, wanted, 0) {
             return Some(Spot::InLine { distance: 0, place });
         }
-        let gone = line::gone(&lines[home]);
-        if gone == 0 { None } else { self.find_beyond(simd, home, wanted, gone) }
+        let displaced = line::displaced(&lines[home]);
+        if displaced == 0 { None } else { self.find_displaced(simd, home, wanted, displaced) }
     }
 
     /// Continues in the lines that slots were displaced to, and stops when it has met all displaced ones.
     #[inline(always)]
-    fn find_beyond<S: Simd>(&self, simd: S, home: usize, wanted: u64, gone: u64) -> Option<Spot> {
-        let mut left = gone;
+    fn find_displaced<S: Simd>(&self, simd: S, home: usize, wanted: u64, displaced: u64) -> Option<Spot> {
+        let mut left = displaced;
         for (distance, on) in LINES_ON.into_iter().enumerate().skip(1) {
             let line = &self.lines.as_slice()[home + on];
             if let Some(place) = line::find(simd, line, self.geometry, wanted, distance) {
                 return Some(Spot::InLine { distance, place });
             }
             left = left.saturating_sub(line::at_distance(line, self.geometry, distance).count_ones().into());
-            if left == 0 && gone < MANY {
+            if left == 0 && displaced < MANY {
                 return None;
             }
         }
@@ -137,16 +137,16 @@ impl LineTable {
         if line::count(line) < self.geometry.slots {
             line::push(line, self.geometry, slot, 0);
         } else {
-            self.send_on(home, slot);
+            self.displace(home, slot);
         }
     }
 
     /// Puts a slot into the first line after its full home that has room, or into the overflow, and counts it as displaced.
     #[inline(never)]
-    fn send_on(&mut self, home: usize, slot: u64) {
+    fn displace(&mut self, home: usize, slot: u64) {
         let lines = self.lines.as_mut_slice();
-        let gone = line::gone(&lines[home]);
-        line::set_gone(&mut lines[home], (gone + 1).min(MANY));
+        let displaced = line::displaced(&lines[home]);
+        line::set_displaced(&mut lines[home], (displaced + 1).min(MANY));
         for (distance, on) in LINES_ON.into_iter().enumerate().skip(1) {
             let line = &mut lines[home + on];
             if line::count(line) < self.geometry.slots {
@@ -169,17 +169,17 @@ impl LineTable {
             }
         }
         self.generations.take(slot);
-        let gone = line::gone(&lines[home]);
-        if !matches!(place, Spot::InLine { distance: 0, .. }) && gone < MANY {
-            line::set_gone(&mut lines[home], gone - 1);
+        let displaced = line::displaced(&lines[home]);
+        if !matches!(place, Spot::InLine { distance: 0, .. }) && displaced < MANY {
+            line::set_displaced(&mut lines[home], displaced - 1);
         }
     }
 
     /// Takes out all slots of a home and shows them to `each`. For splitting: afterwards the home is empty, and its line may still have
     /// slots of homes before it.
     pub(super) fn take_all(&mut self, home: usize, mut each: impl FnMut(u64)) {
-        let gone = line::gone(&self.lines.as_slice()[home]);
-        let lines_on = if gone == 0 { &LINES_ON[..1] } else { &LINES_ON };
+        let displaced = line::displaced(&self.lines.as_slice()[home]);
+        let lines_on = if displaced == 0 { &LINES_ON[..1] } else { &LINES_ON };
         for (distance, on) in lines_on.iter().enumerate() {
             let line = &mut self.lines.as_mut_slice()[home + on];
             let mut slots = line::at_distance(line, self.geometry, distance);
@@ -193,8 +193,8 @@ impl LineTable {
                 slots ^= 1 << place;
             }
         }
-        if gone > 0 {
-            line::set_gone(&mut self.lines.as_mut_slice()[home], 0);
+        if displaced > 0 {
+            line::set_displaced(&mut self.lines.as_mut_slice()[home], 0);
             while let Some(&(of, slot)) = self.overflow.range((home, 0)..(home + 1, 0)).next() {
                 self.overflow.remove(&(of, slot));
                 self.generations.take(slot);
@@ -248,13 +248,13 @@ impl LineTable {
     ) -> Result<(), &'static str> {
         const IMPOSSIBLE: &str = "an impossible slot";
         let geometry = self.geometry;
-        let mut gone = vec![0_u8; most];
-        let mut note = |generations: &mut Generations, home: usize, slot: u64, is_gone: bool| {
+        let mut displaced = vec![0_u8; most];
+        let mut note = |generations: &mut Generations, home: usize, slot: u64, is_displaced: bool| {
             if home >= most || slot == 0 || slot > 2 * geometry.spent() - 1 {
                 return Err(IMPOSSIBLE);
             }
             generations.add(slot);
-            gone[home] = gone[home].saturating_add(u8::from(is_gone));
+            displaced[home] = displaced[home].saturating_add(u8::from(is_displaced));
             Ok(())
         };
         for (at, line) in self.lines.as_slice().iter().enumerate() {
@@ -272,10 +272,10 @@ impl LineTable {
             self.overflow.insert((home, slot));
         }
         let lines = self.lines.as_mut_slice();
-        for (line, gone) in lines.iter_mut().zip(gone) {
+        for (line, displaced) in lines.iter_mut().zip(displaced) {
             // After the count has reached `MANY`, any number may be left.
-            let counted = if line::gone(line) == MANY { MANY } else { u64::from(gone).min(MANY) };
-            line::set_gone(line, counted);
+            let counted = if line::displaced(line) == MANY { MANY } else { u64::from(displaced).min(MANY) };
+            line::set_displaced(line, counted);
         }
         Ok(())
     }

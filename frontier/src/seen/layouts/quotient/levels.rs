@@ -67,7 +67,7 @@ impl Levels {
         let (mut here, mut comes, mut covered) = (urls, 1.0, 0.0);
         for lines in self.lines.map(|lines| lines as f64) {
             covered += comes * here / lines / items;
-            let (gone, goes_on) = beyond(here / lines, self.packing.slots);
+            let (gone, goes_on) = overflow(here / lines, self.packing.slots);
             (here, comes) = (gone * lines, comes * goes_on);
         }
         -(-covered).exp_m1()
@@ -76,7 +76,7 @@ impl Levels {
 
 /// For a line of `slots` slots whose number of URLs is Poisson distributed with this mean: how many URLs find no slot, and the chance that a
 /// new URL would find none.
-fn beyond(mean: f64, slots: u32) -> (f64, f64) {
+fn overflow(mean: f64, slots: u32) -> (f64, f64) {
     let slots_f = f64::from(slots);
     if mean > 4.0 * slots_f + 100.0 {
         // All lines are full, to 13 digits.
@@ -132,7 +132,7 @@ mod tests {
                     gone += chance * f64::from(count.saturating_sub(slots));
                     goes_on += chance * (1.0 - f64::from(slots) / f64::from(count + 1)).max(0.0);
                 }
-                let (ours, ours_on) = beyond(mean, slots);
+                let (ours, ours_on) = overflow(mean, slots);
                 assert!((ours - gone).abs() < 1e-9 * (1.0 + gone), "{slots}, {mean}: {ours}, not {gone}");
                 assert!((ours_on - goes_on).abs() < 3e-4, "{slots}, {mean}: {ours_on}, not {goes_on}");
             }

@@ -28,7 +28,7 @@ pub(in crate::seen) struct Quotient {
     /// The lines of all levels, one level after the other.
     lines: CacheLines,
     /// The lines and items that the last level had no room for.
-    beyond: BTreeSet<(u64, u64)>,
+    overflow: BTreeSet<(u64, u64)>,
     /// How many items there are, in all levels and in the overflow.
     items: u64,
 }
@@ -66,7 +66,7 @@ impl Quotient {
     /// An empty filter.
     pub(in crate::seen) fn new(levels: Levels) -> Self {
         let lines = usize::try_from(levels.lines.iter().sum::<u64>()).expect("sizes are checked against the memory");
-        Self { levels, lines: CacheLines::zeroed(lines), beyond: BTreeSet::new(), items: 0 }
+        Self { levels, lines: CacheLines::zeroed(lines), overflow: BTreeSet::new(), items: 0 }
     }
 
     /// How many items it has. Fingerprints with the same home and item count once.
@@ -76,7 +76,7 @@ impl Quotient {
 
     /// Memory allocated, in bytes. A node of the ordered set has 11 pairs, and is two thirds full.
     pub(in crate::seen) fn bytes(&self) -> usize {
-        self.lines.bytes() + self.beyond.len() * size_of::<(u64, u64)>() * 3 / 2
+        self.lines.bytes() + self.overflow.len() * size_of::<(u64, u64)>() * 3 / 2
     }
 
     /// Prefetches the line that a test reads first.
@@ -194,7 +194,7 @@ impl Quotient {
             }
             match self.next(packing, place) {
                 Ok(next) => place = next,
-                Err(beyond) => return self.beyond.contains(&beyond),
+                Err(pair) => return self.overflow.contains(&pair),
             }
         }
     }
@@ -224,8 +224,8 @@ impl Quotient {
             }
             match self.next(packing, place) {
                 Ok(next) => place = next,
-                Err(beyond) => {
-                    let is_new = self.beyond.insert(beyond);
+                Err(pair) => {
+                    let is_new = self.overflow.insert(pair);
                     self.items += u64::from(is_new);
                     return has_place | is_new;
                 }
@@ -281,8 +281,8 @@ impl Quotient {
     }
 
     /// The lines and items that no line had room for.
-    pub(in crate::seen) fn beyond(&self) -> &BTreeSet<(u64, u64)> {
-        &self.beyond
+    pub(in crate::seen) fn overflow(&self) -> &BTreeSet<(u64, u64)> {
+        &self.overflow
     }
 
     /// Adds the lines of another filter of the same size, from word `at` on.
@@ -313,7 +313,7 @@ impl Quotient {
     ///
     /// # Errors
     /// If it cannot have come from the last level.
-    pub(in crate::seen) fn absorb_beyond(&mut self, pairs: &[u64]) -> Result<(), &'static str> {
+    pub(in crate::seen) fn absorb_overflow(&mut self, pairs: &[u64]) -> Result<(), &'static str> {
         let last = self.levels.lines.len() - 1;
         let lines = self.first_of(last)..self.lines.as_slice().len();
         for &[line, item] in pairs.as_chunks().0 {
@@ -354,19 +354,19 @@ mod tests {
             let place = filter.place(packing, Probes::new(key, 0));
             lines[place.line].insert(place.item);
         }
-        let mut beyond = BTreeSet::new();
+        let mut overflow = BTreeSet::new();
         for level in 0..3 {
             for line in filter.first_of(level)..filter.first_of(level) + filter.homes(level) {
                 while lines[line].len() > packing.slots as usize {
                     let item = lines[line].pop_last().unwrap();
                     match filter.next(packing, Place { level, line, item }) {
                         Ok(next) => _ = lines[next.line].insert(next.item),
-                        Err(pair) => _ = beyond.insert(pair),
+                        Err(pair) => _ = overflow.insert(pair),
                     }
                 }
             }
         }
-        (lines.into_iter().map(|line| line.into_iter().collect()).collect(), beyond)
+        (lines.into_iter().map(|line| line.into_iter().collect()).collect(), overflow)
     }
 
     /// Whatever the order, one by one or in windows, and in two parts that are united: for slots of a usual width and of others, in a filter
@@ -378,14 +378,14 @@ mod tests {
             for count in [1000, 2000, 6000] {
                 let mut keys = keys(count);
                 let filter = filled(levels, &keys);
-                let (lines, beyond) = by_definition(&filter, &keys);
+                let (lines, overflow) = by_definition(&filter, &keys);
                 let items =
                     filter.lines.as_slice().iter().map(|line| line::items(line, levels.packing).collect::<Vec<_>>());
                 assert!(items.eq(lines), "{slot_bits} bits, {count}");
-                assert_eq!(filter.beyond, beyond);
-                assert_eq!(beyond.is_empty(), count < 6000, "{slot_bits} bits, {count}: {}", beyond.len());
+                assert_eq!(filter.overflow, overflow);
+                assert_eq!(overflow.is_empty(), count < 6000, "{slot_bits} bits, {count}: {}", overflow.len());
                 let ones: u32 = filter.lines.as_slice().iter().map(|line| line[0].count_ones()).sum();
-                assert_eq!(filter.len(), u64::from(ones) + beyond.len() as u64);
+                assert_eq!(filter.len(), u64::from(ones) + overflow.len() as u64);
                 assert!(keys.iter().all(|&key| filter.contains(Probes::new(key, 0))));
                 assert!(filter.find_window(ProbeWindow::all_of(&keys, 0).next().unwrap()).0.trailing_ones() >= 32);
 
@@ -398,11 +398,11 @@ mod tests {
                 let (mut union, rest) = (filled(levels, part), filled(levels, rest));
                 union.absorb(0, rest.words()).unwrap();
                 union
-                    .absorb_beyond(&rest.beyond.iter().flat_map(|&(line, item)| [line, item]).collect::<Vec<_>>())
+                    .absorb_overflow(&rest.overflow.iter().flat_map(|&(line, item)| [line, item]).collect::<Vec<_>>())
                     .unwrap();
                 for other in [one_by_one, union] {
                     assert!(
-                        other.words() == filter.words() && other.beyond == filter.beyond,
+                        other.words() == filter.words() && other.overflow == filter.overflow,
                         "{slot_bits} bits, {count}"
                     );
                     assert_eq!(other.len(), filter.len());
