@@ -15,8 +15,8 @@ pub enum Via {
     Link,
     /// A response points to it.
     Redirect,
-    /// It is a sitemap: a robots.txt or another sitemap names it, or it is at the place where one is expected. [`Found::sitemap`] says what
-    /// is different for it.
+    /// It is a sitemap: a robots.txt or another sitemap names it, or it has the usual address of one. [`Found::sitemap`] says which rules
+    /// apply to it.
     Sitemap,
     /// A sitemap lists it.
     Listed,
@@ -49,19 +49,19 @@ impl Via {
     }
 }
 
-/// What the seen set has to do with a URL that passes all other rules.
+/// How the seen set treats a URL that passes all other rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SeenTest {
-    /// It is asked, and remembers the URL.
+    /// The set is asked, and remembers the URL.
     #[default]
     Asked,
-    /// It is not asked, and remembers the URL.
+    /// The set is not asked, but remembers the URL.
     Told,
-    /// It is neither asked nor told.
+    /// The set is neither asked nor told of the URL.
     Skipped,
 }
 
-/// A URL that was found, before the gate, with everything that its place in the crawl depends on.
+/// A URL that was found, as the gate is asked about it, with everything that its place in the crawl depends on.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The URL.
@@ -74,13 +74,13 @@ pub struct Found {
     pub redirects: u8,
     /// The entry of the page that it was found on; a report names that page as its referrer.
     pub referrer: Option<Position>,
-    /// Its priority: the least goes first. By default it is the depth.
+    /// Its priority: lower goes first. `None` stands for the depth.
     pub priority: Option<i64>,
     /// What an embedder keeps with the URL.
     pub metadata: Box<[u8]>,
     /// What stands for it in the seen test; `None` for its URL's key.
     pub identity: Option<IdentityBuf>,
-    /// Whether the seen set is asked, and told.
+    /// How the seen set treats it.
     pub seen_test: SeenTest,
     /// The [queue](HostKey::queue) that it waits in; `None` for that of its URL's host.
     pub queue: Option<HostKey>,
@@ -126,7 +126,7 @@ impl Found {
     /// The same URL with an identity of its own.
     ///
     /// # Errors
-    /// If the bytes are none, or more than [64](Identity::MOST).
+    /// If there are no bytes, or more than [64](Identity::MOST).
     pub fn with_identity(self, bytes: &[u8]) -> Result<Self, IdentityError> {
         Ok(Self { identity: Some(Identity::new(bytes)?.to_buf()), ..self })
     }
@@ -177,7 +177,7 @@ impl Admitted {
         self.fingerprint
     }
 
-    /// Its priority: the least goes first. It is its finder's, or else its depth.
+    /// Its priority: lower goes first. It is [`Found::priority`], or else the depth.
     pub fn priority(&self) -> i64 {
         self.priority
     }
@@ -192,13 +192,13 @@ pub enum Admission {
     Refused(Refusal),
 }
 
-/// An entry's place in the journal: the offset of its first byte, so positions grow with time. For a URL that waits, memory holds only this
-/// number.
+/// An entry's place in the journal: the offset of its first byte. So positions grow with time. This number is all that memory holds of a
+/// waiting URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(u64);
 
 impl Position {
-    /// From a number that was a position before.
+    /// The position with this number, which [`to_u64`](Self::to_u64) gave before.
     pub const fn from_u64(number: u64) -> Self {
         Self(number)
     }

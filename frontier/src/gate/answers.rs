@@ -33,8 +33,9 @@ const _: () = assert!(Refusal::ALL.len() as u64 <= REASON, "a reason does not fi
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     slots: OnceLock<Box<[AtomicU64]>>,
-    /// The fingerprint of each URL that was seen, xor its link's key; none unless URLs move up. A slot and its fingerprint are two numbers.
-    /// If threads write both at once, and leave those of two links, the xor gives a number that is no URL's fingerprint.
+    /// The fingerprint of each URL that was seen, xor its link's key; empty unless URLs move up. A slot and its fingerprint are written one
+    /// after the other, so two threads may leave the slot of one link and the fingerprint of another. Then the xor gives a number that is no
+    /// URL's fingerprint.
     fingerprints: OnceLock<Box<[AtomicU64]>>,
     hasher: RandomState,
 }
@@ -78,7 +79,7 @@ impl LinkKey {
 }
 
 impl Answers {
-    /// The key of a link; `None` if too much decides where it leads.
+    /// The key of a link; `None` if the page's encoding decides, too, where it leads.
     pub(super) fn key(&self, hashed: &mut HashedBase, base: &BaseUrl, href: &str) -> Option<LinkKey> {
         let mut hash = hashed.beginning(&self.hasher, base, base.basis(href)?.len());
         href.hash(&mut hash);
@@ -115,8 +116,8 @@ impl Answers {
         Some((refusal, bytes))
     }
 
-    /// Notes why a link is refused, on this page and on any other; `bytes` is the length of its URL. The slot's former answer is forgotten.
-    /// If two threads note at once, one of the two answers remains, whole.
+    /// Notes why a link is refused, on this page and on any other; `bytes` is the length of its URL. It replaces the slot's former answer.
+    /// If two threads note at the same time, one of the two answers stays.
     pub(super) fn note(&self, key: Option<LinkKey>, refusal: Refusal, bytes: usize) {
         // A dropped URL may be taken back.
         let Some(key) = key.filter(|_| bytes <= LONGEST && refusal != Refusal::Dropped) else { return };

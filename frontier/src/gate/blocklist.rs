@@ -1,6 +1,6 @@
 //! Blocklists: hosts and URLs that are never requested, from lists that others maintain.
 //!
-//! Such lists have millions of entries, and nearly no link is on one. So a filter is asked first, and a link that it takes for listed is
+//! Such lists have millions of entries, and hardly any link is on one. So a filter is asked first, and a link that it takes for listed is
 //! looked up on disk, as browsers do with lists of harmful URLs: the [verified layout](crate::seen::Layout::Verified). Five million entries
 //! take 12 MB of memory and 40 MB of disk. A link costs a lookup for its URL and one for each label of its host, and none if its answer is
 //! cached from another page.
@@ -26,7 +26,7 @@ const SHARDS: usize = 4;
 pub struct Blocklist {
     /// Hosts by their names, and URLs by their keys: no key is a host's name, since it begins with a scheme.
     set: SeenSet,
-    /// Drawn for this process: nothing of the set is saved. So the author of a list cannot choose entries that collide.
+    /// Random, so that the author of a list cannot choose entries that collide. The set is never saved, so the key need not be, either.
     key: FingerprintKey,
     files: Vec<PathBuf>,
     canonicalizer: Canonicalizer,
@@ -100,8 +100,8 @@ impl Blocklist {
         self.check().map_err(|error| refused(&self.files[0], &error))
     }
 
-    /// Whether a list names this URL, its host, or a parent of its host. It takes a lookup for each label of the host and one for the URL;
-    /// one lookup in a thousand reads a page from disk.
+    /// Whether a list names this URL, its host, or a parent of its host. It takes one lookup for each label of the host and one for the URL.
+    /// One lookup in a thousand reads a page from disk.
     pub(crate) fn blocks(&self, url: &CanonicalUrl) -> bool {
         let holds = |text: &str| self.set.contains(self.key.fingerprint(text));
         above(url.host()).any(holds) || holds(url.key())
@@ -147,7 +147,7 @@ impl Blocklist {
         self.set.bytes()
     }
 
-    /// Whether the disk has worked so far. If it fails, the filter's answer stands: some URLs are taken for listed.
+    /// Checks that the disk has worked so far. If it fails, the filter's answer stands: some URLs are taken for listed.
     pub(super) fn check(&self) -> Result<(), SeenError> {
         self.set.check()
     }
@@ -203,7 +203,7 @@ enum BlockEntry {
     Url(String),
 }
 
-/// A line that names nothing that could be blocked.
+/// A line that names neither a host nor a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unread;
 

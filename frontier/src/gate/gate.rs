@@ -64,9 +64,9 @@ impl FoundAgain {
 pub(crate) enum Insertion {
     /// Not at all.
     None,
-    /// As one that is shown to it; the answer does not matter.
+    /// As a URL that is shown to it; the answer does not matter.
     Shown,
-    /// As one that was new when it was shown.
+    /// As a URL that was new when it was shown.
     Admitted,
 }
 
@@ -78,8 +78,8 @@ impl fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// Checks the options. A seen set from a checkpoint brings its own fingerprint key, since every URL would be new with the key of the
-    /// options. `depths` are the bounds of hosts that have rules.
+    /// Checks the options. If there is a seen set from a checkpoint, its fingerprint key is used and not that of the options: with another
+    /// key every URL would be new. `depths` are the bounds of hosts that have rules.
     ///
     /// # Errors
     /// If a pattern does not compile, a blocklist cannot be read, or the seen set cannot be made. The option is named.
@@ -123,11 +123,11 @@ impl Gate {
         self.key
     }
 
-    /// Whether a URL can be kept with this metadata. [`admit`](Self::admit) does not ask: a caller that asks the gate directly does so first,
-    /// since a URL that the frontier refuses later is in the seen set by then.
+    /// Checks that a URL can be kept with this metadata. [`admit`](Self::admit) does not check it. Call this before, since a URL that the
+    /// frontier refuses afterwards is already in the seen set.
     ///
     /// # Errors
-    /// How many bytes there are, and the option that leaves room for fewer.
+    /// If there are more bytes than an option allows.
     pub fn fits(&self, metadata: &[u8]) -> Result<(), MetadataError> {
         self.fits_beside(metadata, 0)
     }
@@ -223,7 +223,7 @@ impl Gate {
         self.scope.kind()
     }
 
-    /// Whether sitemaps may list anything for this crawl: not if its scope is the seeds alone, or no links are followed.
+    /// Whether this crawl uses sitemaps: not if its scope is the seeds alone, or no links are followed.
     pub fn takes_sitemaps(&self) -> bool {
         self.scope.kind() != ScopeKind::Page && self.scope.depths().follows_links()
     }
@@ -319,8 +319,8 @@ impl Gate {
         self.budgets.is_seeds(host)
     }
 
-    /// Goes on from the counts of an earlier run, and from the surroundings that the seeds had opened by then, in a scope of that kind. No
-    /// other thread has the gate yet.
+    /// Restores the counts of an earlier run, and the surroundings that its seeds had opened in a scope of that kind. No other thread has
+    /// the gate yet.
     pub(crate) fn restore(
         &mut self,
         admitted: u64,
@@ -375,7 +375,7 @@ impl Gate {
         self.scope.blocklist()
     }
 
-    /// Whether the disk has worked so far, where the seen set or a blocklist needs one. If it failed, the crawl must not go on.
+    /// Checks that the disk has worked so far, if the seen set or a blocklist needs one. If it failed, the crawl must not go on.
     ///
     /// # Errors
     /// The first failure.
@@ -418,8 +418,8 @@ impl Gate {
         self.traps.budget_identities
     }
 
-    /// Whether budgets apply to a URL that was found this way: not to seeds and sitemaps, since the user asked for seeds, and sitemaps only
-    /// name pages, each of which is judged by itself; and not to requests that have an identity of their own, unless the user asks for it.
+    /// Whether budgets apply to a URL that was found this way. They do not apply to seeds, which the user asked for, nor to sitemaps, which
+    /// only name pages that are judged one by one. They apply to requests with an identity of their own only if the user asks for it.
     pub(crate) fn has_budget(&self, via: Via, has_identity: bool) -> bool {
         !matches!(via, Via::Seed | Via::Sitemap) && (!has_identity || self.budgets_identities())
     }
@@ -466,7 +466,7 @@ impl Gate {
         &mut self.budgets
     }
 
-    /// Opens the surroundings of the seeds among these. Links of pages open nothing, and cost a look at how they were found.
+    /// Opens the surroundings of the seeds among these. Links of pages open nothing.
     ///
     /// It comes before any verdict on the same batch, so that the links that came in with a seed are judged by the scope that it opens.
     fn widen(&self, found: &[Found]) {
@@ -477,7 +477,7 @@ impl Gate {
         self.forget_narrower(self.scope.widen(found));
     }
 
-    /// A link that was out of scope may be inside by now, so its answer is forgotten.
+    /// If the scope is wider now, forgets the answers of links that were out of scope.
     fn forget_narrower(&self, is_wider: bool) {
         if is_wider {
             self.answers.forget_out_of_scope();
@@ -530,7 +530,7 @@ impl Gate {
         found_again.is_any.store(true, Ordering::Release);
     }
 
-    /// Takes the URLs that were found again since the last call, in place of what `urls` had.
+    /// Moves the URLs that were found again since the last call into `urls`, which is emptied first.
     #[inline]
     pub(crate) fn take_found_again(&self, urls: &mut Vec<(Fingerprint, i64)>) {
         urls.clear();
@@ -541,7 +541,7 @@ impl Gate {
         }
     }
 
-    /// URLs that were found again and are not in the list, since it was full.
+    /// How many URLs that were found again were left out, since the list was full.
     pub(crate) fn missed_again(&self) -> u64 {
         self.found_again.as_ref().map_or(0, |found_again| found_again.missed.load(Ordering::Relaxed))
     }

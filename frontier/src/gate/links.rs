@@ -22,7 +22,7 @@ pub struct LinkUrl<'p> {
 }
 
 impl<'p> LinkUrl<'p> {
-    /// The link `href` of a page whose links are relative to `base`. Nothing is made yet.
+    /// The link `href` of a page whose links are relative to `base`. It is not resolved yet.
     #[inline]
     pub fn new(base: &'p BaseUrl, href: &'p str) -> Self {
         Self { base, href, url: None }
@@ -96,11 +96,11 @@ pub struct Links {
     base: HashedBase,
     open: Vec<Open>,
     refused: RefusalCounts,
-    /// Links that were answered by the cache and may move up, with their priorities; none unless URLs do.
+    /// Links that were answered by the cache and may move up, with their priorities; empty if the options let no URL move up.
     again: Vec<(Fingerprint, i64)>,
 }
 
-/// A link that the rules let pass: only the seen set knows whether it is new.
+/// A link that the rules let pass. The seen set decides whether it is new.
 #[derive(Debug)]
 struct Open {
     key: Option<LinkKey>,
@@ -154,7 +154,7 @@ impl Links {
         verdict.inspect_err(|&refusal| self.refuse(refusal, 1))
     }
 
-    /// Adds links that are refused for a reason that their page gives.
+    /// Counts links that are refused for a reason that their page gives.
     pub fn refuse(&mut self, refusal: Refusal, links: u32) {
         self.refused.add(refusal, links.into());
     }
@@ -164,7 +164,7 @@ impl Links {
         self.open.iter().map(|open| size_of::<Open>() + 2 * open.found.url.wire().len()).sum()
     }
 
-    /// Whether one of them leads to a page of this host other than its own URL.
+    /// Whether one of them leads to a URL of this host other than `own`.
     pub fn lead_into(&self, host: &str, own: &str) -> bool {
         self.open.iter().any(|open| open.found.url.host() == host && open.found.url.wire() != own)
     }
@@ -274,7 +274,7 @@ impl Gate {
 
     /// Scope, traps and budgets, for a link of this key: a refusal by the first two is cached.
     fn rule(&self, found: &Found, key: Option<LinkKey>) -> Result<Fingerprint, Refusal> {
-        // Held until the refusal is noted: if the scope widens after that, it forgets the note.
+        // The lock is held until the refusal is noted, so that a scope that widens later forgets the note.
         let roots = self.scope.roots();
         let verdict = self.judge_by_rules(&roots, found);
         let fingerprint = verdict.inspect_err(|&refusal| self.answers.note(key, refusal, found.url.wire().len()))?;

@@ -39,21 +39,21 @@ impl MetadataLimits {
     }
 }
 
-/// More metadata than may travel with a URL: how many bytes, how many may, and by which option.
+/// More metadata than may travel with a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} bytes of metadata: {option} leaves room for {most}")]
 #[non_exhaustive]
 pub struct MetadataError {
-    /// How many there are.
+    /// How many bytes there are.
     pub bytes: usize,
-    /// How many may be.
+    /// How many are allowed.
     pub most: u64,
-    /// The option that says so, by its path in [`FrontierOptions`](crate::frontier::FrontierOptions).
+    /// The option that sets this limit, by its path in [`FrontierOptions`](crate::frontier::FrontierOptions).
     pub option: &'static str,
 }
 
 impl MetadataError {
-    /// The bytes, if any option allows as many.
+    /// The bytes, unless they are more than any option allows.
     pub(crate) fn check(bytes: &[u8]) -> Result<&[u8], Self> {
         let most = MOST_METADATA as u64;
         let error = Self { bytes: bytes.len(), most, option: "metadata.bytes" };

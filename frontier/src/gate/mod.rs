@@ -8,8 +8,8 @@
 //!
 //! # The order
 //!
-//! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, as [`ScopeKind`] says. So does the URL
-//!    that a seed redirects to. An excluded seed opens nothing. Opened surroundings stay open.
+//! 1. **The scope widens.** A seed opens its surroundings: its host, its domain or its directory, by the [`ScopeKind`]. So does the URL that
+//!    a seed redirects to. An excluded seed opens nothing. Opened surroundings stay open.
 //! 2. **Scope** ([`ScopeOptions`]): the surroundings, then what the user has dropped, then `exclude`, the blocklists, the extensions,
 //!    `include`, and the depth. The first rule that refuses gives the reason.
 //! 3. **Traps** ([`TrapLimits`]): a URL too long, too many redirects in a row, too many parameters, a path too deep, a repeated segment.
@@ -21,15 +21,15 @@
 //! but the budgets do not apply to it unless `TrapLimits::budget_identities` says so: an API has one URL and a million bodies. A request
 //! may also leave out [the seen test](SeenTest): it is queued whatever the set would say.
 //!
-//! The seen test comes last because it alone remembers, and cannot be undone. A URL that scope or traps refuse leaves no mark:
-//! it takes no room in a filter of fixed size, and a later run with wider rules finds it new. Scope comes before traps because
-//! the commonest refusal of a crawl should name the rule that its user chose.
+//! The seen test comes last because only this test remembers the URL, and most sets cannot forget one. A URL that scope or traps refuse
+//! leaves no mark: it takes no room in a filter of fixed size, and a later run with wider rules finds it new. Scope comes before traps
+//! because the commonest refusal of a crawl should name the rule that its user chose.
 //!
 //! # What is counted
 //!
 //! Every URL that is found is counted once: as admitted, or as refused for one [`Refusal`]. While no thread is inside the gate,
 //! [`Gate::found`] is [`Gate::admitted`] plus all [`Gate::refusals`]. [`Gate::join`] counts texts that are no URLs, and [`Gate::refuse`]
-//! links that their page forbids to follow; [`Gate::admit_links`] counts all links of a page. [`Gate::check`] counts nothing.
+//! links that their page marks as nofollow; [`Gate::admit_links`] counts all links of a page. [`Gate::check`] counts nothing.
 //!
 //! # Rules that change
 //!
@@ -42,7 +42,7 @@
 //! # Threads
 //!
 //! A [`Gate`] is `Sync`, and no public method needs exclusive access. The counts are atomic, each shard of the seen set has its own lock,
-//! and the opened surroundings are behind a lock that is only read once the seeds are in. [`Gate::admit_batch`] takes each shard's lock
+//! and the opened surroundings have a lock that is only read once the seeds are in. [`Gate::admit_batch`] takes each shard's lock
 //! once for all links of a page. No lock is held between two calls.
 //!
 //! # The links of a page
@@ -55,8 +55,7 @@
 //! # The proof
 //!
 //! Only a gate makes an [`Admitted`], and only an [`Admitted`] can be [submitted](crate::frontier::Frontier::submit), so no URL is queued
-//! around the rules. An [`Admitted`] is a debt as well: the seen set remembers the URL from then on, so if it is dropped, this crawl never
-//! fetches the page.
+//! around the rules. The seen set remembers the URL from then on. So if an [`Admitted`] is dropped, this crawl never fetches the page.
 //!
 //! # Modules
 //!
@@ -74,7 +73,7 @@ mod admission;
 mod answers;
 mod blocklist;
 pub(crate) mod budget;
-#[expect(clippy::module_inception, reason = "the floor has its name from what stands in it")]
+#[expect(clippy::module_inception, reason = "the folder is named after its main type")]
 mod gate;
 pub(crate) mod links;
 mod metadata;

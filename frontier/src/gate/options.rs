@@ -30,7 +30,7 @@ impl GateOptions<'_> {
     /// Checks the options that no part of the gate checks for itself.
     ///
     /// # Errors
-    /// If more bytes are to travel with a URL than a journal keeps.
+    /// If `metadata.bytes` is beyond its range.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let MetadataLimits { bytes, .. } = self.metadata;
         if bytes <= MOST_METADATA {
@@ -111,7 +111,7 @@ pub struct ScopeOptions {
     /// Lists of hosts and URLs that are never requested, not even as seeds: one a line, or hosts files. A host covers all hosts below it
     /// too. The lists are read when the gate is made.
     pub blocklists: Vec<PathBuf>,
-    /// What the user has dropped since the crawl began. A job adds the rules of its `dropped.txt`.
+    /// Rules on the hosts and URLs that the user has dropped since the crawl began. A job adds those of its `dropped.txt`.
     pub dropped: Vec<DropRule>,
     /// File extensions, as `zip` or `tar.gz`, in either case: a URL whose path ends with one is never requested, not even as a seed.
     /// Sitemaps are.
@@ -226,9 +226,9 @@ impl fmt::Display for DropRule {
     }
 }
 
-/// The rules on what is dropped. Of all rules, only they may change while the crawl runs.
+/// The rules on what is dropped. They are the only rules that may change while the crawl runs.
 ///
-/// Nearly every crawl drops nothing: one load says so, and no lock is taken.
+/// In a crawl that drops nothing, as most do, each question costs one load and no lock.
 #[derive(Debug, Default)]
 pub(super) struct DropRules {
     is_any: AtomicBool,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::address::AddressError;
 
-/// Why a URL was found and not fetched. A URL has one reason: the first rule that refused it.
+/// Why a URL that was found is not fetched. A URL has one reason: the first rule that refused it.
 ///
 /// The [gate](crate::gate::Gate) refuses by scope, traps, budgets and the seen set. Texts that are no URLs are refused before that, by
 /// [`AddressError`](crate::address::AddressError). When a URL's turn comes, the frontier refuses by `Robots`, by the budgets of `Barren…`
@@ -14,13 +14,13 @@ use crate::address::AddressError;
 pub enum Refusal {
     /// Its path combines parameters in many ways, and these combinations led to nothing new.
     BarrenCombination,
-    /// The hosts of its registrable domain brought nothing new so often that no further host of it is asked.
+    /// Its registrable domain has too many hosts that brought nothing new, so no further host of it is asked.
     BarrenDomain,
-    /// Its host brought nothing new more often than its budget.
+    /// Its host brought nothing new more often than its budget allows.
     BarrenHost,
-    /// The first directory of its path brought nothing new more often than its budget.
+    /// The first directory of its path brought nothing new more often than its budget allows.
     BarrenSection,
-    /// Pages of its shape, whose URLs differ in numbers and ids alone, brought nothing new more often than their budget.
+    /// Pages of its shape, whose URLs differ in numbers and ids alone, brought nothing new more often than their budget allows.
     BarrenShape,
     /// A blocklist names it, its host, or a parent of its host.
     Blocked,
@@ -192,14 +192,13 @@ impl Refusal {
         matches!(self, Self::HostBytes | Self::HostPages)
     }
 
-    /// Whether a budget was spent. A URL may be refused for that after it was admitted, when its turn comes; the same holds for robots.txt,
-    /// for preferences,
-    /// and for rules that have changed since.
+    /// Whether a budget was spent. For that a URL may be refused after it was admitted, when its turn comes. The same holds for robots.txt,
+    /// for preferences, and for rules that have changed since.
     pub const fn is_of_budget(self) -> bool {
         self.budget().is_some()
     }
 
-    /// The option in `traps` that sets it, if it is a budget. With 0 nothing is refused for this reason.
+    /// The option in `traps` that sets the budget, if a spent budget is the reason. If it is 0, no URL is refused for this reason.
     pub const fn budget(self) -> Option<&'static str> {
         Some(match self {
             Self::BarrenCombination => "parameter_sets",
@@ -270,7 +269,7 @@ impl RefusalCounts {
 pub struct Ruled {
     /// Why the URL is refused; `None` if it passes.
     pub refusal: Option<Refusal>,
-    /// The rule that decided, by its option: `scope.kind = host`. `None` if none had to.
+    /// The rule that decided, by its option: `scope.kind = host`. `None` if no rule did.
     pub rule: Option<String>,
 }
 

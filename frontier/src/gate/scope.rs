@@ -29,7 +29,7 @@ pub(crate) struct Scope {
     depths: Depths,
 }
 
-/// What the seeds opened, as texts: hosts, registrable domains, or `host:port/directory/`.
+/// The surroundings that seeds opened, as texts: hosts, registrable domains, or `host:port/directory/`.
 pub(crate) type Roots = AHashSet<Box<str>>;
 
 impl Scope {
@@ -83,7 +83,7 @@ impl Scope {
         is_wider
     }
 
-    /// Whether a seed opens its surroundings: a seed that is refused wherever it is found does not.
+    /// Whether a seed opens its surroundings. A seed that would be refused in any scope does not.
     pub(super) fn may_open(&self, seed: &Found) -> bool {
         self.check(seed).is_ok() && self.rejected.find(&seed.url).is_none()
     }
@@ -186,7 +186,7 @@ impl Scope {
         let key = found.url.key();
         match verdict {
             Ok(()) if found.via == Via::Sitemap => "a sitemap of a host in scope".to_owned(),
-            Ok(()) if found.via.widens_scope(found.depth) => "a seed, or where one redirects to".to_owned(),
+            Ok(()) if found.via.widens_scope(found.depth) => "a seed, or the target of its redirect".to_owned(),
             Ok(()) => format!("scope.kind = {}: a seed opened it", self.kind),
             Err(Refusal::Excluded) => {
                 let matching = self.exclude.matches(key).iter().next();
@@ -195,11 +195,11 @@ impl Scope {
             }
             Err(Refusal::Dropped) => {
                 let rule = self.drops.rule(&found.url, found.queue.as_ref());
-                format!("dropped: {}", rule.as_deref().unwrap_or("a rule that is gone since"))
+                format!("dropped: {}", rule.as_deref().unwrap_or("a rule that no longer exists"))
             }
             Err(Refusal::Blocked) => {
                 let line = self.blocklist().and_then(|list| list.line(&found.url));
-                format!("scope.blocklists: {}", line.as_deref().unwrap_or("a line that is gone since"))
+                format!("scope.blocklists: {}", line.as_deref().unwrap_or("a line that no longer exists"))
             }
             Err(Refusal::RejectedExtension) => {
                 format!("scope.reject_extensions = {}", self.rejected.find(&found.url).unwrap_or_default())
@@ -265,7 +265,7 @@ pub fn domain(host: &str) -> &str {
     if is_address { host } else { psl::domain_str(host).unwrap_or(host) }
 }
 
-/// Whether anyone may register names below this one.
+/// Whether names directly below this one can be registered.
 pub fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_some_and(|suffix| suffix == domain)
 }
@@ -316,7 +316,7 @@ impl Depths {
         format!("{} {:?}", self.others, self.by_host.listed())
     }
 
-    /// How many links from a seed a page of a host may be; `None` for any number.
+    /// How many links from a seed a page of a host may be; `None` if there is no limit.
     pub(crate) fn of(&self, host: &str) -> Option<u32> {
         Some(self.by_host.get(host).copied().unwrap_or(self.others)).filter(|depth| *depth != ANY)
     }

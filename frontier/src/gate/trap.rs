@@ -25,8 +25,8 @@ pub struct TrapLimits {
     pub redirects: u8,
     /// Most parameters in a query. Forms have a dozen.
     pub parameters: usize,
-    /// Sets of three or more parameter names that the queries of one path may have. After that, all its URLs with three or more names share
-    /// one more `shape_budget`, and their pages are new only if they bring a URL at another path. 0 is no bound, here and below.
+    /// How many sets of three or more parameter names the queries of one path may have. After that, all its URLs with three or more names
+    /// share one more `shape_budget`, and their pages are new only if they bring a URL at another path. 0 is no bound, here and below.
     pub parameter_sets: u32,
     /// Pages of one shape on one host that may bring nothing new: the text of another page, or an error (4xx; 5xx at the last try). A shape
     /// is a URL without its numbers, dates, ids and the values of its parameters.
@@ -35,8 +35,8 @@ pub struct TrapLimits {
     pub section_budget: u32,
     /// Pages of one host that may bring nothing new.
     pub host_budget: u32,
-    /// Hosts of one registrable domain whose first page may bring nothing new, before no further host of it is asked. A public suffix is no
-    /// domain, not even a private one: each blog of `blogspot.com` is a domain of its own.
+    /// How many hosts of one registrable domain may have a first page that brings nothing new. After that, no further host of the domain is
+    /// asked. A public suffix is no domain, not even a private one: each blog of `blogspot.com` is a domain of its own.
     pub domain_budget: u32,
     /// How many turns a registrable domain may be ahead of the average of all domains with waiting URLs. Beyond that, its new hosts wait
     /// until the others have caught up. Hosts of seeds never wait for this.
@@ -45,12 +45,12 @@ pub struct TrapLimits {
     pub session_budget: u32,
     /// Pages of one host that may be like the page at the same path of a seed's host. After that, it is taken for a mirror.
     pub mirror_budget: u32,
-    /// Sibling directories that may repeat another one's pages at no cost: versions and translations. In further ones, pages that are in
-    /// another directory too are barren like other copies.
+    /// How many sibling directories may repeat another one's pages at no cost: versions and translations. In further ones, a page that another
+    /// directory has counts as barren, as any other copy does.
     pub copies: u32,
     /// How much each of these budgets grows for each page that did bring something new.
     pub budget_growth: u32,
-    /// Whether these budgets are also those of requests that have an [identity](super::Found::identity) of their own. Off by default: an
+    /// Whether these budgets also apply to requests that have an [identity](super::Found::identity) of their own. Off by default: an
     /// API has one URL and a million bodies.
     pub budget_identities: bool,
 }
@@ -120,7 +120,7 @@ impl TrapLimits {
         if count > self.path_segments {
             return Err(Refusal::PathTooDeep);
         }
-        // Only these segments could still repeat too often: too few come after the later ones.
+        // Only these segments can repeat too often: after the later ones there are too few.
         let Some(firsts) = count.checked_sub(self.segment_repeats).filter(|firsts| *firsts > 0) else { return Ok(()) };
         let (mut few, many);
         let segments = if count <= FEW {
@@ -131,7 +131,7 @@ impl TrapLimits {
             many = segments().collect::<Vec<_>>();
             &many[..]
         };
-        // Quadratic: the limit on them is at most 1,000.
+        // Quadratic, but the limit on segments is at most 1,000.
         let repeats = |first: usize| segments[first..].iter().filter(|other| **other == segments[first]).count();
         let is_repeated = (0..firsts).any(|first| repeats(first) > self.segment_repeats);
         if is_repeated { Err(Refusal::RepeatedSegments) } else { Ok(()) }

@@ -92,7 +92,7 @@ impl fmt::Debug for Budgets {
 /// The earlier page with the content of another page.
 struct Original {
     url: Box<str>,
-    /// It was the first page with this content. If that page's URL is not known, the next page with the content stands in for it.
+    /// Whether it was the first page with this content. If the first page's URL is not known, the next page with the content stands in.
     is_first: bool,
 }
 
@@ -211,8 +211,8 @@ impl Budgets {
         self.most_refused.all()
     }
 
-    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It never turns false again: if later fresh pages lift the
-    /// budget, the budgets are checked in vain.
+    /// Whether any budget was ever spent, or the evidence is a checkpoint's. It never turns false again. If later fresh pages raise the
+    /// budget, the checks are in vain.
     pub(crate) fn is_any_spent(&self) -> bool {
         self.evidence.get().is_some_and(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))
     }
@@ -227,8 +227,8 @@ impl Budgets {
         ))
     }
 
-    /// The first spent budget among those of a URL, the widest first, since that is the one that a user would raise. The order is host,
-    /// section, shape, combination, then two that need more than the evidence. For sessions, this URL's page must be known under another
+    /// The first spent budget of a URL. The widest comes first, since a user would raise that one: host, section, shape, combination. Then come
+    /// two that need more than the evidence. For sessions, this URL's page must be known under another
     /// id. For the domain, no page of its host may have been fetched yet.
     fn spent(&self, host: &str, path_and_query: &str) -> Option<Spent> {
         let evidence = self.evidence.get()?;

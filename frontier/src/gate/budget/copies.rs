@@ -79,7 +79,7 @@ impl Originals {
         are_few.then(|| self.any(|origin| host_of(origin) == host))
     }
 
-    /// Whether a URL is found on one of them, at its own path. `is_found` is asked about keys.
+    /// Whether the page of a URL was found at its path on one of them. `is_found` says whether a key was found.
     pub(super) fn have(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
         let path = &url.key()[url.origin().len()..];
         self.any(|origin| is_found(&format!("{origin}{path}")))

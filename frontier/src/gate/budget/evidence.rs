@@ -8,7 +8,7 @@ use ahash::AHashMap;
 
 use crate::address::Fingerprint;
 
-/// Slots, a power of two: half a MiB, which a crawl without repeats never makes.
+/// Slots, a power of two: half a MiB. They are allocated when the first page is done.
 const SLOTS: usize = 1 << 16;
 /// Slots that a key may be in: half a cache line.
 const WAYS: usize = 4;
@@ -30,7 +30,7 @@ const MOST: u64 = (1 << COUNT) - 1;
 #[derive(Debug)]
 pub(super) struct Evidence {
     slots: Box<[AtomicU64]>,
-    /// Some key has used up its budget. Until then no URL is checked.
+    /// Whether any key has used up its budget. Until then no URL is checked.
     pub(super) is_any_spent: AtomicBool,
 }
 

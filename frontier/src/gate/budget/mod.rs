@@ -43,7 +43,7 @@
 //!
 //! # Sessions
 //!
-//! A URL may have an id in it: a long text that looks random. If pages whose URLs differ only in the id are mostly the same page, the host
+//! A URL may have an id in it: a long run of letters and digits that looks random. If pages whose URLs differ only in the id are mostly the same page, the host
 //! writes sessions into its URLs. From then on a URL is refused if its page is known under another id.
 //!
 //! A title may be drawn anew for each answer, and then no two pages are the same. So a page also counts as one that came before if, under
@@ -68,7 +68,7 @@
 //! also remembers which page had them first, so a page that is fetched again, after a kill or for a recrawl, is not called a duplicate of
 //! itself. It is asked when a page is settled, before its record goes to the journal, as the first seen set is asked for links.
 //!
-//! Two texts have equal words or not; similar words do not count. Similarity was measured on 54,952 files of Debian's documentation
+//! Two texts have equal words or not: similar words are not looked for. Similarity was measured on 54,952 files of Debian's documentation
 //! (`benches/peers/near.py`): 5.1 % of them have nine in ten runs of three words in common with another page, and many of these are pages
 //! of their own, such as those of the minimum and the maximum of one instruction. `SimHash` (64 bits, 3 of them may differ) calls 6.4 %
 //! known, two thirds of them wrongly. 0.15 % have equal words. A page that is wrongly called barren costs pages; one that is wrongly called

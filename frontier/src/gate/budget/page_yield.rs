@@ -32,7 +32,7 @@ pub struct PageYield {
     pub(crate) copied: Option<Copied>,
     /// Its content; only for a page.
     pub(crate) content: Option<Content>,
-    /// It leads to new hosts of its own domain, and nowhere else. For the domain it is barren, whatever it says.
+    /// It leads to new hosts of its own domain, and nowhere else. Such a page is barren for the domain, even if its text is new.
     pub relays: bool,
     /// How its query combines parameters, if that is to be counted.
     pub(crate) combined: Option<Combined>,
@@ -60,13 +60,13 @@ pub(crate) enum Combined {
 /// What a page brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageNovelty {
-    /// A text that no page before it had; without content, a redirect to a new URL.
+    /// A new text; or, without content, a redirect to a new URL.
     Fresh,
-    /// The text of another page, but for numbers or markup.
+    /// The text of another page, apart from numbers and markup.
     Near,
     /// The body of another page.
     Same,
-    /// No page: an error of the server or of a wrong link, or a redirect to a known URL.
+    /// No page: an error, or a redirect to a known URL.
     Nothing,
 }
 
@@ -166,9 +166,9 @@ pub struct Content {
     pub page: Fingerprint,
     /// Its body.
     pub body: Fingerprint,
-    /// Its words, with all numbers for one word; `None` for a page with few words.
+    /// Its words, with all numbers as one word; `None` for a page with few words.
     pub words: Option<Fingerprint>,
-    /// Its words without those of its title; only for a page with an id in its URL, and `None` if they are few. A record has them elsewhere.
+    /// Its words without those of its title; `None` if they are few, or its URL has no id. In a record they are part of the session.
     pub text: Option<Fingerprint>,
 }
 

@@ -61,7 +61,8 @@ pub(super) struct Combination {
     pub(super) set: Option<String>,
 }
 
-/// The combination in a URL: three names or more, or one name repeated. `None` for other URLs, most of which cost one look.
+/// The combination in a URL: three names or more, or one name repeated. `None` for other URLs; most have fewer than two parameters, and
+/// return at once.
 pub(super) fn combination(path_and_query: &str) -> Option<Combination> {
     let (path, query) = path_and_query.split_once('?')?;
     parameters(query).nth(1)?;
@@ -137,7 +138,7 @@ fn replace(text: &str, numbers: bool, to: &mut String) {
     let mut rest = text;
     while !rest.is_empty() {
         let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
-        let (run, behind) = rest.split_at(length);
+        let (run, after) = rest.split_at(length);
         if is_id(run) {
             to.push_str("{id}");
         } else if numbers {
@@ -145,9 +146,9 @@ fn replace(text: &str, numbers: bool, to: &mut String) {
         } else {
             to.push_str(run);
         }
-        let other = behind.find(|letter: char| letter.is_ascii_alphanumeric()).unwrap_or(behind.len());
-        to.push_str(&behind[..other]);
-        rest = &behind[other..];
+        let other = after.find(|letter: char| letter.is_ascii_alphanumeric()).unwrap_or(after.len());
+        to.push_str(&after[..other]);
+        rest = &after[other..];
     }
 }
 
