@@ -216,7 +216,7 @@ fn files_that_are_no_certificates_are_refused_by_their_names() {
     };
     let [ecdsa, rsa_key] = [pem("ecdsa.pem"), pem("rsa-key.pem")];
     refused("fetch.ca_files = [\"gone.pem\"]", "fetch.ca_files: gone.pem: No such file");
-    refused("fetch.ca_files = [\"empty.pem\"]", "fetch.ca_files: empty.pem: no certificate in it");
+    refused("fetch.ca_files = [\"empty.pem\"]", "fetch.ca_files: empty.pem: no PEM certificate in it");
     refused("fetch.ca_files = [\"broken.pem\"]", "fetch.ca_files: broken.pem: a certificate in it is invalid");
     let of_rule = "hosts.\"site.test\".client_certificate: ";
     refused(&rule(&ecdsa, &rsa_key), &format!("{of_rule}the key in {}", rsa_key.display()));
