@@ -61,8 +61,8 @@ pub(crate) fn greatest<T: Copy + PartialOrd>(ours: &mut T, other: &T) {
 /// Declares structs of counters.
 ///
 /// A field is all that a counter needs, besides the place where it is counted: it is passed on to the next run, merged over partitions and
-/// reports, and written to `report.json`. Its doc comment explains it in the schema, of which the metrics and `crawler numbers` are made. A
-/// whole number that can fall says so there: `schemars(extend("x-metric" = "gauge"))`.
+/// reports, and written to `report.json`. Its doc comment explains it in the schema, from which the metrics and `crawler numbers` are made.
+/// A whole number that can fall says so there: `schemars(extend("x-metric" = "gauge"))`.
 ///
 /// Two fields are merged as their type says ([`Counter::merge_with`]), or by the rule after `=>`: a function of `&mut T` and `&T`. A counter
 /// that a file does not have is zero.

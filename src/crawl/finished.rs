@@ -1,4 +1,4 @@
-//! A crawl in numbers, once it has finished, or as far as it has come.
+//! A crawl in numbers, whether it has finished or not.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,7 @@ use crate::gate::Gate;
 /// The number of hosts in [`Finished::top_hosts`].
 const TOP_HOSTS: usize = 10;
 
-/// A crawl in numbers, once it has finished, or as far as it has come ([`FinishReason::Unfinished`]).
+/// A crawl in numbers: of a finished crawl, or of an unfinished one so far ([`FinishReason::Unfinished`]).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Finished {

@@ -126,7 +126,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// As many times as were counted, made up so that they have these percentiles.
+    /// Made-up times with these percentiles, as many as were counted.
     fn spread(&self) -> Latencies {
         let Self { count, p50_us, p90_us, p99_us, max_us, .. } = *self;
         // One time is the longest. The others are spread so that each percentile comes out.
@@ -161,7 +161,7 @@ impl From<Latencies> for Percentiles {
     }
 }
 
-/// Reads the times. If a file does not have as many as it counted, they are made up from the percentiles.
+/// Reads the times. If a file has more or fewer times than its count says, they are made up from the percentiles.
 impl From<Percentiles> for Latencies {
     fn from(percentiles: Percentiles) -> Self {
         let mut time: u64 = 0;

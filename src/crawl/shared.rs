@@ -1,5 +1,5 @@
-//! State that all tasks of a crawl share; what the partitions of a crawl in one process share to fetch with; and the trait by which a
-//! partition reaches the others.
+//! The state that all tasks of a crawl share; the fetcher and the memory that the partitions of a crawl in one process share; and the trait
+//! through which a partition reaches the others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, RwLock};

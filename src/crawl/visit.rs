@@ -1,6 +1,6 @@
 //! The result of one lease: an outcome for the frontier, links for the gate, a record for the outputs.
 //!
-//! Also here: what a page yielded, by which the budgets judge similar pages; and the links that are sent to other partitions.
+//! Also here: the yield of a page, by which the budgets judge similar pages; and the links that are sent to other partitions.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -58,12 +58,12 @@ struct Title {
 }
 
 /// The words of a text in order, hashed, with ASCII letters in lower case. Markup, scripts, styles and comments are left out, and so are
-/// the words of the host's own name: a thousand hosts of one domain may each greet with theirs. All names of months and weekdays are one
+/// the words of the host's own name: each of a thousand hosts of one domain may show its own. All names of months and weekdays are one
 /// word. A word that begins with a digit is a number, and all numbers are one word unless there are many. So two months of a calendar are
 /// alike, and two tables are not. The many days of a calendar's grid are recognized by their order and left out.
 ///
 /// One pass over the bytes, whatever their encoding. It does not distinguish tags from text that looks like tags, so it must not be used to
-/// read a page. Reading begins anew after the title. So the words [under](Words::under_title) it, which are kept if `is_split`, equal the
+/// read a page. Reading starts again after the title. So the words [under](Words::under_title) it, which are kept if `is_split`, equal the
 /// words of a text that begins there.
 pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -> Words {
     let mut words = Words { hashes: Vec::with_capacity(text.len().min(WINDOW) / 2 + 1), ..Words::default() };
@@ -361,8 +361,8 @@ pub(super) fn day(number: &[u8]) -> u8 {
 /// At most this many words of a host's name are ignored: the first ones of a longer name.
 const MOST: usize = 16;
 
-/// Words in which pages with the same content may differ: names of months and weekdays, and the words of the host's own name, since a
-/// thousand hosts of one domain may each greet with theirs. `my-shop.example` is three words.
+/// Words in which pages with the same content may differ: names of months and weekdays, and the words of the host's own name, since each of
+/// a thousand hosts of one domain may show its own. `my-shop.example` is three words.
 #[derive(Debug)]
 pub(in crate::crawl) struct KnownWords {
     own: [u32; MOST],

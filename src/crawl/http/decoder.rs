@@ -29,7 +29,7 @@ pub(super) struct Decoder {
     /// In decoding order: the coding applied last comes first.
     stages: Vec<Stage>,
     output: Output,
-    /// The first coding that is unknown or one too many. If there is one, nothing is decoded.
+    /// The first coding that is unknown, or one more than [`MAX_CODINGS`]. If it is set, nothing is decoded.
     refused: Option<String>,
 }
 

@@ -94,7 +94,7 @@ struct Keys {
     said: Option<String>,
 }
 
-/// The modification time, the length and the inode of a file: any of them tells that the file has changed.
+/// The modification time, the length and the inode of a file. If any of them differs, the file has changed.
 type Stamp = (SystemTime, u64, u64);
 
 /// Signs requests, so that sites know who sent them. Shared by reference; many tasks may sign at once.
@@ -229,7 +229,7 @@ impl AgentIdentity {
         signed(signer, LABEL, &self.agent, authority, dates(now, self.validity), &nonce)
     }
 
-    /// The keys in force. A file that has changed is read anew.
+    /// The keys in force. A file that has changed is read again.
     fn signers(&self) -> Arc<[Signer]> {
         let mut keys = lock(&self.keys);
         if let Secret::File(path) = &self.source.0

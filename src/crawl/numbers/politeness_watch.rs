@@ -1,4 +1,4 @@
-//! Checks a crawl's politeness, by the times at which its requests were sent, and by how many requests were out at once.
+//! Checks a crawl's politeness, by the times at which its requests were sent, and by how many requests were under way at once.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -12,12 +12,13 @@ use crate::crawl::lock::lock;
 use crate::driver::{AddressSharing, Sharing};
 use crate::frontier::{Lease, LeaseKind, Politeness, Timestamp};
 
-/// An independent check of politeness. It sees only when requests were really sent and how many are out, and knows nothing of the agenda.
+/// An independent check of politeness. It sees only when requests were really sent and how many are under way, and knows nothing of the
+/// agenda.
 ///
 /// If a host has one connection, its delay is checked between the times at which requests were sent. If it may have several, the frontier
 /// keeps the delay between the times at which requests are handed out, and these are checked: the frontier cannot know how long a
-/// connection takes to open. In both cases, no more requests may be out at once than there are connections, and a robots.txt takes all of
-/// them.
+/// connection takes to open. In both cases, no more requests may be under way at once than there are connections, and a robots.txt takes
+/// all of them.
 ///
 /// A rate group is checked like another host, under the name `group NAME`: requests to its hosts count for it too. So are the ports of one
 /// server, under the name `server x.example`, and an IP address, under the name `address 192.0.2.1`.
@@ -196,8 +197,8 @@ impl PolitenessWatch {
 
     /// As [`sent`](Self::sent), for a host or a group that the request also counts for.
     ///
-    /// If several requests may be out at once, their tasks may report them in another order than that of their times. So the distance of
-    /// their times counts, whichever was first, and the later time is remembered.
+    /// Requests that are under way at once may be reported in another order than that of their times. So the distance between two times
+    /// counts, whichever was reported first, and the later time is remembered.
     pub fn rested(&mut self, host: &str, at: Timestamp, delay: Duration) {
         let last = if let Some(last) = self.recent.get_mut(host) {
             Some(std::mem::replace(last, at.max(*last)))

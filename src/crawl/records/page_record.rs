@@ -1,4 +1,4 @@
-//! [`PageRecord`]: one line of `pages.jsonl`, which says what became of one URL; and the same as a line of the log.
+//! [`PageRecord`]: one line of `pages.jsonl`, which has the result of one URL; and its short form as a line of the log.
 
 use std::collections::BTreeMap;
 

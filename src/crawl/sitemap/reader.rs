@@ -42,7 +42,7 @@ pub fn read_sitemap(
     sitemap.summary()
 }
 
-/// At most this many first bytes are looked at: as many as a reader has at first.
+/// At most this many first bytes are examined: the first part that a reader loads.
 const HEAD: usize = 8 * 1024;
 /// The first bytes of most pages.
 const HTML: [&str; 2] = ["<!DOCTYPE html", "<html"];
@@ -89,7 +89,7 @@ pub(super) fn beginning(text: &str) -> usize {
 }
 
 /// The first element's name in lower case, without its prefix. In UTF-16, every second byte is a NUL. Most pages are recognized as HTML by
-/// their first bytes, and cost no more than that look.
+/// their first bytes, and nothing more is done for them.
 fn root(start: &[u8]) -> Option<String> {
     let start = &start[..start.len().min(HEAD)];
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();

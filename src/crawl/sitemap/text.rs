@@ -144,7 +144,7 @@ impl Read for SitemapText<'_> {
     }
 }
 
-/// The part of the loaded text that an element may still take, of which `read` bytes were read.
+/// The part of the loaded text that the current element may still take. `read` bytes of the element were read before.
 pub(super) fn of_element(rest: &[u8], read: usize) -> io::Result<&[u8]> {
     let room = MAX_ELEMENT.saturating_sub(read);
     if room == 0 && !rest.is_empty() {

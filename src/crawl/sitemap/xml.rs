@@ -282,7 +282,7 @@ impl Walk {
         }
     }
 
-    /// Takes an end tag in which the file breaks off, by the beginning of its name.
+    /// Takes an end tag that the end of the file has cut. `name` is the beginning of its name.
     fn end_cut(&mut self, name: &[u8], sitemap: &mut Sitemap<'_>) {
         let is_own = |field: &Field| !name.is_empty() && field.tag.as_bytes().starts_with(name);
         if self.field.as_ref().is_some_and(is_own) {

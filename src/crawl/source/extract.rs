@@ -27,7 +27,7 @@ pub(in crate::crawl) struct Extract {
     gate: Arc<Gate>,
     /// Links on their way through the gate.
     pub(in crate::crawl) links: Links,
-    /// Links that cannot or must not be followed, as far as they are listed.
+    /// The links that are listed because they cannot or must not be followed.
     pub(in crate::crawl) skips: Skips,
     /// The numbers of links.
     pub(in crate::crawl) counts: LinkCounts,
@@ -38,7 +38,7 @@ pub(in crate::crawl) struct Extract {
     pub(in crate::crawl) canonical: Option<String>,
     /// It asks not to be indexed.
     pub(in crate::crawl) noindex: bool,
-    /// What its `<meta name=robots>` says of its use.
+    /// The preferences about its use in its `<meta name=robots>`.
     pub(in crate::crawl) preferences: Preferences,
     /// The fields that were selected from it.
     pub(in crate::crawl) fields: BTreeMap<String, FieldValue>,

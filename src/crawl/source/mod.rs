@@ -18,7 +18,7 @@
 //! | in another sitemap, up to two levels deep | `list` |
 //!
 //! A page that turns out to be a sitemap or feed is also read as one, by `list`; a sitemap that turns out to be a page is read as a page.
-//! So it does not matter by which kind of link a file is found first.
+//! So a file may be found first by a link of either kind.
 
 mod extract;
 mod links;

@@ -77,7 +77,7 @@ pub(super) fn quoted(bytes: &[u8], marks: &mut Marks<'_>, at: usize, mark: usize
     marks.quote(quote, mark + 2).map(|close| mark + 2..close)
 }
 
-/// Where a tag ends, starting from its name, whatever its attributes; and whether with `/>`.
+/// The end of the tag whose name begins at `name`, and whether it ends with `/>`. Its attributes are skipped.
 #[inline]
 pub(super) fn skip(bytes: &[u8], marks: &mut Marks<'_>, name: usize) -> Option<(usize, bool)> {
     let mark = marks.part(name)?;
