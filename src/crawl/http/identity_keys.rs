@@ -93,7 +93,7 @@ pub(super) fn agent_url(agent: Option<&str>) -> Result<String, String> {
 
 /// The bytes before an Ed25519 key in PKCS#8: version 0, the OID of Ed25519, and two octet strings (RFC 8410 section 7).
 const PKCS8_HEAD: [u8; 16] = [48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32];
-/// At most this many keys of a file are taken.
+/// A file with more keys than this is refused.
 const MOST_KEYS: usize = 32;
 
 /// A key as JSON (RFC 7517, RFC 8037). `d` is its private half.
