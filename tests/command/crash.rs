@@ -216,7 +216,8 @@ async fn killed_in_its_first_moments_a_job_can_be_resumed_or_begun_again() {
         if ran.success() {
             resumed += 1;
         } else {
-            let is_told = says.contains("give the command that began it once more") || says.contains("holds no job");
+            let is_told =
+                says.contains("run the command that was to begin it once more") || says.contains("holds no job");
             assert!(matches!(ran.code(), Some(1 | 5)) && is_told, "round {round}: {ran} {says}");
             not_begun += 1;
             let again = web.crawl(directory.path(), &few).wait().unwrap();

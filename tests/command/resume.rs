@@ -261,7 +261,7 @@ fn a_job_that_is_not_to_be_had_is_told_why() {
         format!("{lines}# checksum: {checksum:016x}\n")
     };
     fs::write(&manifest, sealed(&text.replace("key_rules = 2", "key_rules = 9"))).unwrap();
-    desk.resume(&[]).says(5, "has key_rules 9, and this version of crawler 2");
+    desk.resume(&[]).says(5, "has key_rules 9, but this version of crawler has 2");
     fs::write(&manifest, text.replace("format 3", "format 4")).unwrap();
     desk.resume(&[]).says(5, "has format 4");
 }

@@ -79,7 +79,7 @@ pub struct Job {
     /// Whether this process made it.
     is_new: bool,
     is_begun: AtomicBool,
-    /// Whether it is one partition of a larger crawl, which keeps the list of drops for all partitions.
+    /// Whether it is one partition of a larger crawl. Then the list of drops is kept for all partitions together, and not here.
     is_part: bool,
 }
 
@@ -105,8 +105,8 @@ impl Job {
     /// As `create`.
     pub fn draft(directory: &Path, overwrite: bool, key: FingerprintKey) -> Result<Self, JobError> {
         fs::create_dir_all(directory).map_err(FileError::of("create", directory))?;
-        // The first check keeps even the lock out of a directory of another program's files. The second is needed because another
-        // process may have taken the lock in between.
+        // The first check keeps even the lock file out of another program's directory. The second is needed because another process may
+        // have held the lock in between.
         find(directory)?;
         let lock = Lock::take(directory)?;
         let found = find(directory)?;
@@ -143,8 +143,7 @@ impl Job {
         })
     }
 
-    /// Makes a job around the files of an existing frontier, or a new job if there are none. All other files in the directory are left
-    /// alone.
+    /// Makes a job around the files of an existing frontier, if there are any. All files in the directory are left alone.
     ///
     /// # Errors
     /// If another process has the directory, or the file system refuses.
@@ -411,7 +410,7 @@ impl Job {
         Ok(write_dropped(path, rules).map_err(FileError::of("write", path))?)
     }
 
-    /// Adds the job's rules on drops to the options of its frontier.
+    /// Adds the rules of the job's `dropped.txt` to the options of its frontier.
     pub(super) fn drop_by(&self, options: &mut FrontierOptions) -> Result<(), JobError> {
         if !self.keeps_dropped() {
             return Ok(());

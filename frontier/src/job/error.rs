@@ -9,7 +9,7 @@ use crate::bytes::FileError;
 #[non_exhaustive]
 pub enum JobError {
     /// A job was drafted here and not begun: the process that drafted it ended before it had written the seeds.
-    #[error("{} holds a job that was not begun: give the command that began it once more, with its seeds", path.display())]
+    #[error("{} holds a job that was not begun: run the command that was to begin it once more, with its seeds", path.display())]
     Draft {
         /// The directory.
         path: PathBuf,
@@ -56,13 +56,13 @@ pub enum JobError {
         path: PathBuf,
     },
     /// The job was begun, so it had a journal, but the journal is gone.
-    #[error("{} has neither journal nor checkpoints: put back what was there, or start afresh with --overwrite", path.display())]
+    #[error("{} has neither journal nor checkpoints: put its files back, or start afresh with --overwrite", path.display())]
     NoJournal {
         /// Where they should be.
         path: PathBuf,
     },
     /// The version that created the job makes other keys or fingerprints than this one.
-    #[error("{} has {what} {found}, and this version of crawler {known}: go on with the version that created it", path.display())]
+    #[error("{} has {what} {found}, but this version of crawler has {known}: use the version that created the job", path.display())]
     Strategy {
         /// The manifest.
         path: PathBuf,

@@ -124,7 +124,7 @@ impl Manifest {
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
-    /// Whether it was removed while a process had the job open.
+    /// Whether the directory has no manifest any more. For a process that has the job open: somebody removed it.
     pub fn is_gone(directory: &Path) -> bool {
         std::fs::symlink_metadata(Self::path(directory)).is_err()
     }

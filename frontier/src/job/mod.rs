@@ -50,7 +50,7 @@
 //! | `live.sock` | the socket for observers while the crawl runs |
 //! | `frontier/` | the [`journal`] and the [`checkpoint`]s |
 //!
-//! A file that is replaced gets its new content in one step: the content is written to `NAME.new`, which is renamed into place. Files are
+//! A file is replaced in one step: the new content is written to `NAME.new`, which is renamed into place. Files are
 //! opened under their own names, never through a link.
 
 pub mod checkpoint;

@@ -70,8 +70,8 @@ impl Frontier<JobJournal> {
     }
 
     /// As [`open`](Self::open), for outputs that must hold each page exactly once. Pages are completed [with
-    /// receipts](Frontier::complete_with). `has` says whether an output, given by its name, holds what a receipt describes. The
-    /// [opening](super::Opening::output) says where to cut off the first output.
+    /// receipts](Frontier::complete_with). `has` says whether the output of a name holds the bytes that a receipt describes. The first
+    /// output must be cut to the length that the [opening](super::Opening::output) gives.
     ///
     /// ```
     /// use std::fs;
@@ -380,7 +380,7 @@ impl From<&CanonicalUrl> for RequestName {
 /// What the journal says about one request, gathered record by record.
 struct Trail {
     request: RequestName,
-    /// The bytes of the beginning that the wire URLs of all spellings of the URL share.
+    /// How many leading bytes the wire URLs of all spellings of the URL have in common.
     prefix: usize,
     remembered: Option<Remembered>,
 }
@@ -389,15 +389,15 @@ impl Trail {
     /// The trail of a request, before the first record.
     fn of(request: RequestName) -> Self {
         let prefix = match &request {
-            // It ends with the host: after the host, a wire URL may have a dot that the key lacks.
+            // Up to the end of the host. After it, a wire URL may have a dot that the key lacks.
             RequestName::Url(url) => url.origin().find(url.host()).map_or(0, |at| at + url.host().len()),
             RequestName::Identity(..) | RequestName::Entry(_) => 0,
         };
         Self { request, prefix, remembered: None }
     }
 
-    /// Whether this is an entry of the request. `from` is the entry whose page it goes on with, if any. URLs of the same host are
-    /// canonicalized; all others are compared only by their beginning.
+    /// Whether this is an entry of the request. `from` is the entry that it replaces, if any. URLs of the same host are canonicalized; all
+    /// others are compared only by their beginning.
     fn has(
         &self,
         position: Position,
@@ -426,7 +426,7 @@ impl Trail {
                 self.remembered = Some(Remembered::new(position, entry));
             }
             Record::Again { settled, entry } if self.has(position, Some(settled.position), entry, canonicalizer) => {
-                // A page that is given up already has its record.
+                // A page that was given up has its record already.
                 let receipt = settled.receipts.first().filter(|_| entry.is_parked());
                 self.remembered = Some(Remembered { receipt, ..Remembered::new(position, entry) });
             }

@@ -223,7 +223,8 @@ pub(crate) fn place(from: &Path, to: &Path) -> io::Result<()> {
     sync_names(parent(to))
 }
 
-/// The right to replace a file's content. Only one process can hold it, so no other process replaces the file after the holder has read it.
+/// The right to replace a file's content. Only one process can hold it. So between the holder's read of the file and its write, no other
+/// process replaces the file.
 ///
 /// It is a lock on `NAME.new`, the file that the content is written to. A process that dies leaves this file, and the next one takes it
 /// over.
@@ -324,7 +325,7 @@ impl Lock {
 }
 
 /// Keeps other processes from crawling into a directory while the returned file is open. Several processes may do this at once. Nothing is
-/// written; `None` if the directory was never locked, or its file system cannot lock.
+/// written. Returns `None` if the directory was never locked, or its file system cannot lock.
 pub(super) fn share(directory: &Path) -> Result<Option<File>, JobError> {
     let path = directory.join(LOCK);
     let Some(file) = find(&path).map_err(FileError::of("lock", &path))? else { return Ok(None) };

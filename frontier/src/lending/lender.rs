@@ -18,10 +18,9 @@ pub(super) struct Lender<J: Journal> {
     pub(super) gate: Arc<Gate>,
     pub(super) clock: Clock,
     wait_queue: tokio::sync::Mutex<()>,
-    /// Notified of changes: the first in the queue looks again.
+    /// Notified of changes, so that the first task in the queue looks again.
     changed: Notify,
-    /// When the first in the queue looks again without being woken, in microseconds; 0 if it does not wait. Changed under the frontier's
-    /// lock.
+    /// When the first task in the queue looks again by itself, in microseconds; 0 if it is not waiting. Changed under the frontier's lock.
     looks_again: AtomicU64,
     /// `lease` keeps waiting when the frontier is drained: others may bring more URLs.
     pub(super) stays_open: AtomicBool,
@@ -79,8 +78,8 @@ impl<J: Journal> Lender<J> {
         changed
     }
 
-    /// A lease went out past the wait queue. Wakes the first in the queue if another URL is due now, or will be before that task looks
-    /// again. Called under the frontier's lock.
+    /// A lease went out without the wait queue. Wakes the first task in the queue if another URL is due before that task looks again. Called
+    /// under the frontier's lock.
     pub(super) fn passed_by(&self, frontier: &Frontier<J>, now: Timestamp) {
         let due = frontier.due(now).map_or(u64::MAX, Timestamp::as_micros);
         if due < self.looks_again.load(Ordering::Relaxed) {
@@ -94,8 +93,8 @@ impl<J: Journal> Lender<J> {
         self.changed.notify_one();
     }
 
-    /// A panic under the lock is a bug of ours in the middle of a change. The crawl goes on with the state as it is, rather than lose all
-    /// of it.
+    /// Locks the frontier. A panic under the lock is a bug of ours in the middle of a change. Even then the crawl goes on with the state as
+    /// it is, rather than lose all of it.
     pub(super) fn lock(&self) -> MutexGuard<'_, Frontier<J>> {
         self.frontier.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,7 +105,7 @@ impl<J: Journal> Lender<J> {
 #[derive(Debug, Default)]
 pub(super) struct Unflushed {
     signal: Notify,
-    /// The flushing task knows of the records, or was notified.
+    /// The flushing task knows that records wait, or was notified.
     is_known: AtomicBool,
 }
 
@@ -118,12 +117,12 @@ impl Unflushed {
         }
     }
 
-    /// From here on, the next [`notify`](Self::notify) wakes the flushing task.
+    /// The flushing task is about to look: the next [`notify`](Self::notify) wakes it.
     pub(super) fn look(&self) {
         self.is_known.store(false, Ordering::Release);
     }
 
-    /// Records wait and will be flushed: no notification is needed.
+    /// The flushing task knows that records wait: no notification is needed.
     pub(super) fn know(&self) {
         self.is_known.store(true, Ordering::Release);
     }

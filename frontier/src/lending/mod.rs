@@ -30,8 +30,8 @@ use crate::frontier::Timestamp;
 
 pub use shared::{HeldLease, SharedFrontier};
 
-/// The clock of a crawl, which gives the frontier its times. It reads the wall clock once, at the start, and counts on from there with the
-/// monotonic clock. So a step of the wall clock neither hurries nor stalls a crawl.
+/// The clock of a crawl, which gives the frontier its times. It reads the wall clock once, at the start, and adds the time that the monotonic
+/// clock measures from then on. So a step of the wall clock neither hurries nor stalls a crawl.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: Instant,
@@ -45,7 +45,7 @@ impl Clock {
         Self { started: Instant::now(), epoch: Timestamp::default() + since_epoch }
     }
 
-    /// This clock, set back by `micros` microseconds (ahead, if negative): for a machine whose clock is known to be wrong.
+    /// This clock, set back by `micros` microseconds, or ahead if that is negative: for a machine whose clock is known to be wrong.
     #[must_use]
     pub fn set_back(self, micros: i64) -> Self {
         Self {

@@ -4,7 +4,7 @@
 //!
 //! Each settled lease flushes the records that are due by then, so a busy crawl needs nothing else. The last records before a pause are
 //! flushed by [`flush_in_time`](SharedFrontier::flush_in_time), which the crawl's loop polls along with everything else that it awaits. A
-//! lease that leaves records wakes it, unless it already knows that records wait.
+//! settled lease that leaves records wakes it, unless it already knows that records wait.
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -118,7 +118,7 @@ impl<J: Journal> SharedFrontier<J> {
         self.lender.change(|frontier, clock| frontier.admit_batch(found, clock.now()))
     }
 
-    /// From here on, [`lease`](Self::lease) keeps waiting when the frontier is drained: others may bring more URLs.
+    /// From here on, [`lease`](Self::lease) keeps waiting when the frontier is drained, since other tasks may bring more URLs.
     pub fn stay_open(&self) {
         self.lender.stays_open.store(true, std::sync::atomic::Ordering::Relaxed);
     }
@@ -173,7 +173,7 @@ impl<J: Journal> SharedFrontier<J> {
         self.lender.lock().statistics()
     }
 
-    /// Reads or changes the frontier under its lock.
+    /// Reads or changes the frontier under its lock. No waiting task is woken.
     pub fn with<T>(&self, look: impl FnOnce(&mut Frontier<J>) -> T) -> T {
         look(&mut self.lender.lock())
     }
@@ -205,7 +205,7 @@ impl<J: Journal> HeldLease<J> {
         Self { lease: Some(lease), lender, dropped: Outcome::Failed(Failure::Lost.into()) }
     }
 
-    /// Changes what happens when it is dropped without a panic: the URL goes back to the head of its queue, as if it had not been leased.
+    /// The same lease, but if it is dropped without a panic, the URL goes back to the head of its queue, as if it had not been leased.
     pub fn releasing(mut self) -> Self {
         self.dropped = Outcome::Released;
         self
@@ -242,9 +242,9 @@ impl<J: Journal> HeldLease<J> {
         };
         let mut frontier = self.lender.lock();
         let resolved = frontier.resolved(lease, addresses, self.lender.clock.now());
-        // The place that it had at another address is free now.
+        // It has given up its place at another address.
         self.lender.wake();
-        // It can only fail for a lease of another frontier.
+        // This fails only for a lease of another frontier.
         resolved.unwrap_or(Resolved::Connect)
     }
 

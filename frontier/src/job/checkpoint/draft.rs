@@ -114,7 +114,7 @@ impl<S: Storage> Draft<'_, S> {
         if eviction.is_empty() { Ok(()) } else { self.write_run(&mut eviction) }
     }
 
-    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit: if it does not happen, the run is removed.
+    /// Writes the run of the hosts that are to be evicted. They stay in memory until the commit. If there is no commit, the run is removed.
     fn write_run(&mut self, eviction: &mut Eviction) -> Result<(), CheckpointError> {
         let store = &mut *self.store;
         store.runs.push(self.number);
@@ -152,7 +152,7 @@ impl<S: Storage> Draft<'_, S> {
         Ok(())
     }
 
-    /// Syncs a segment of the journal through a separate handle, so that nobody waits for the journal meanwhile.
+    /// Syncs a segment of the journal through a separate handle, so that the journal can be used meanwhile.
     ///
     /// # Errors
     /// If the storage fails.

@@ -19,8 +19,8 @@
 //! The chunks of a checkpoint are examined as they are written, so nothing is read again, and the frontier is not locked. Only hosts
 //! with nothing queued or leased are chosen: a host that has URLs is asked soon, and would come back at once.
 //!
-//! The host with the longest rest goes first: the one that might have been asked again earliest. That is nearly the choice of an LRU cache,
-//! without a list of hosts in the order of their use.
+//! The host with the longest rest goes first: the one that was due earliest. That is nearly the choice of an LRU cache, without a list of
+//! hosts in the order of their use.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

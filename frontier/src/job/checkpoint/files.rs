@@ -8,8 +8,8 @@
 //!
 //! A file of chunks and a run end with an empty frame. Without it, a run that was cut between two frames would look whole.
 //!
-//! Each call of a [`Storage`] names the file, but snapshots and frames need [`Write`] and [`Read`]. The adapters here have no buffer: each
-//! of their calls is one call of the storage. So both are wrapped in a buffer of 256 KiB.
+//! Each call of a [`Storage`] names the file, but snapshots and frames need [`Write`] and [`Read`]. The two adapters here have no buffer:
+//! each of their calls is one call of the storage. So their users wrap them in a buffer of 256 KiB.
 //!
 //! | error | remedy |
 //! |---|---|

@@ -200,8 +200,8 @@ pub struct OpenOptions {
     /// The number of hosts that may stay in memory. Each checkpoint evicts idle hosts beyond it, the longest rested first. An evicted
     /// host comes back with its clock. Its robots.txt is asked for again only if the segment of the journal that holds it was removed.
     pub hosts_in_memory: u64,
-    /// How far the clock was set back since the job last ran, if known. Then no host rests longer than its state requires, and scheduled
-    /// URLs are due that much earlier. A crawl finds this out by itself.
+    /// How far the clock was set back since the job last ran, if that is known. Then no host rests longer than its state requires, and the
+    /// times of scheduled URLs and the deadlines of leases are moved that much earlier. A crawl finds this out by itself.
     pub went_back: Option<Duration>,
 }
 
@@ -231,7 +231,7 @@ pub struct Opening {
     /// Bytes of the output that the journal confirms. Anything after them must be cut off before more is
     /// written.
     pub output: u64,
-    /// The part of these bytes that was there at the checkpoint.
+    /// How many of these bytes were there at the checkpoint.
     pub counted: u64,
     /// What the checkpoint kept for the frontier's owner.
     pub extra: Vec<u8>,

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! hosts-N         header, then a frame for each chunk: priorities, moved URLs and the schedule, each if there is any, then the hosts;
-//!                 then, if any are known, one frame with the addresses of these hosts, for commands that look at a job; then an empty frame
+//!                 then, if any are known, one frame with the IP addresses of these hosts, for commands that look at a job; then an empty frame
 //! seen-N          a snapshot of the seen set, as `crawler seen info` reads it; missing while nothing was seen
 //! contents-N      a snapshot of the set of page contents, in the same format
 //! checkpoint-N    header, then one frame: the summary

@@ -54,7 +54,7 @@ const BUFFER: usize = 256 << 10;
 /// The records of a compacted segment.
 #[derive(Debug)]
 pub(super) struct Compacted {
-    /// The file up to its index, as a segment whose positions are offsets in the file, counted from the segment's start.
+    /// The file up to its index, seen as a segment: a byte at an offset has the position of the segment's start plus that offset.
     pub(super) file: Segment,
     /// The position of each group's first record, and where in the file the group begins.
     groups: Vec<(u64, u64)>,
@@ -126,7 +126,7 @@ impl Compacted {
         Ok(None)
     }
 
-    /// Shows each record: its position, where in the file it begins with its prefix, and the bytes from there on. Stops at one that claims
+    /// Shows each record: its position, where in the file its prefix begins, and the bytes from its frame on. Stops at a record that claims
     /// to be longer than the file, and returns where that is.
     pub(super) fn each(
         &self,

@@ -73,7 +73,7 @@ impl Default for JournalOptions {
     }
 }
 
-/// What a power cut may cost. Killing the process loses nothing that was flushed, under any policy: the operating system has it.
+/// How much a power cut may cost. Killing the process loses nothing that was flushed, under any policy: the operating system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// Nothing that was flushed. Each flush waits for the disk.
@@ -130,7 +130,7 @@ pub struct FileJournal<S: Storage = Disk> {
     pub(super) blocks: Blocks,
     /// Bytes of metadata that were released since the journal was opened.
     pub(super) freed: u64,
-    /// It is shown everything that is written.
+    /// Is shown everything that is written.
     pub(in crate::job) tap: Option<Arc<dyn JournalObserver>>,
 }
 
@@ -169,7 +169,7 @@ impl<S: Storage> FileJournal<S> {
         Ok(position)
     }
 
-    /// Writes what is pending if it is much, and begins another segment if the last one is full.
+    /// Writes the pending frames if there are 256 KiB of them, and begins another segment if the last one is full.
     fn make_room(&mut self) -> Result<(), JournalError> {
         if self.tail.pending().len() >= BUFFER {
             self.write()?;

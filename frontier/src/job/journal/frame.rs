@@ -1,7 +1,7 @@
 //! Frames: a record's bytes in a segment, with its length, its kind and a checksum.
 //!
-//! The checksum of a frame covers length and kind too, so a damaged length is noticed. A reader goes no further than the bytes that are
-//! there.
+//! The checksum of a frame covers length and kind too, so a damaged length is noticed. A reader reads no bytes beyond the segment, whatever
+//! a length claims.
 //!
 //! A frame takes eight bytes more than its record; the [frames](crate::bytes) of other files take twelve. Half a checksum is enough here,
 //! since frames are seldom read, and a payload must also be a record.

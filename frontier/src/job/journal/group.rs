@@ -1,7 +1,7 @@
 //! Groups of frames: after a crash, a group is on disk as a whole or not at all.
 //!
 //! Each frame of a group but the last says that the next one belongs to it. That takes no byte. A group is in one segment and in one write.
-//! While it is open, all of its frames say that another one follows, and the last is written anew when it ends. Its frames can be read one by
+//! While it is open, each of its frames says that another one follows. When it ends, the last frame is changed. Its frames can be read one by
 //! one at any time.
 //!
 //! A group ends by itself with the record that brings it to 1 MiB, and the next record begins another. So an opening reads at most that much

@@ -96,7 +96,7 @@
 //!              entry     as kind 1
 //!
 //! kind 8, URLs of a host were dropped when their turn came:
-//!           0  priority  u8, of them all
+//!           0  priority  u8, of all of them
 //!           1  first     u64, the position of the admission of the first of them
 //!           9  urls      u32, how many: the first, and the next ones in its queue
 //!          13  reason    u8, as `Refusal::number` has it: 0 robots.txt disallows them, 1 to 7, 22 and 23 a budget is spent, others
@@ -164,7 +164,7 @@
 //! # Groups
 //!
 //! The requests of a [batch](crate::frontier::Frontier::admit_batch) are a group of frames: each says that the next one belongs to it, but
-//! for the last. It costs no byte, and each record can be read alone. A group lies in one segment, and ends with the record that brings it to
+//! for the last. This takes no bytes, and each record can be read alone. A group lies in one segment, and ends with the record that brings it to
 //! 1 MiB: a longer batch is several groups. After a crash a group is there as a whole or not at all.
 //!
 //! # What a crash can do
@@ -173,8 +173,8 @@
 //! end of the last segment, and the next opening cuts that end off. Damage anywhere else is an error that names its place. In the last
 //! segment, a torn end cannot be told from damage: the first bad frame ends the segment, and the cut is reported. If the bad frame is in a
 //! group, the segment ends before the group. Each opening rewrites the
-//! good part of the last segment to `NAME.new`, and renames that into place: an earlier sync may have failed, and then the operating system
-//! shows bytes that are not on the disk.
+//! good part of the last segment to `NAME.new`, and renames that into place. For if an earlier sync failed, the operating system may show
+//! bytes that are not on the disk.
 //!
 //! # What may be missing
 //!
@@ -184,7 +184,7 @@
 //! If only a few of its URLs wait, and at least a third of it is no longer needed, it is compacted: a file of the same name, with another
 //! layout, keeps the needed records, each at its position.
 //!
-//! # Who reads it
+//! # Readers
 //!
 //! | reader | damage | writes |
 //! |---|---|---|

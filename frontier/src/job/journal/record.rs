@@ -91,8 +91,8 @@ pub(super) fn kind(record: &Record<'_>) -> u8 {
     }
 }
 
-/// Appends the payload of the record at this position. There is no limit here: the frame refuses a payload that is too long, and takes back
-/// what was appended.
+/// Appends the payload of the record at this position. There is no limit here: the frame refuses a payload that is too long, and removes
+/// the appended bytes.
 pub(super) fn write(record: &Record<'_>, at: Position, to: &mut Vec<u8>) {
     match record {
         Record::Admitted(entry) => entry.write(at, to),
@@ -196,7 +196,7 @@ fn write_aside(aside: &AsideRecord<'_>, to: &mut Vec<u8>) {
 
 fn read_aside<'a>(fields: &mut Fields<'a>) -> Result<AsideRecord<'a>, &'static str> {
     let (priority, position) = (fields.u8()?, Position::from_u64(fields.u64()?));
-    let to = read_place(fields)?.ok_or("a URL that is set aside nowhere")?;
+    let to = read_place(fields)?.ok_or("a URL that is set aside without a reason")?;
     Ok(AsideRecord { priority, position, to, from: read_place(fields)?, host: fields.rest()? })
 }
 

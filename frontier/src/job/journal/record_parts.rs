@@ -20,8 +20,8 @@
 //! content   u64 for its page, u64 for the body; only if there is one
 //! words     u64; only if there are some
 //! combined  u64 for its path, u64 for the set if that is new; only if it combines
-//! said      u64 for its words without its title, u8: bits 0 and 1 whether the URL had these words under other ids (1 no,
-//!           2 yes, as the first such text of the host, 3 yes), bit 2 its links have one new id; only with bit 12
+//! said      u64 for its words without those of its title, u8: bits 0 and 1 whether the URL had these words under other ids (1 no,
+//!           2 yes, and they are the host's first such text, 3 yes), bit 2 its links have one new id in common; only with bit 12
 //! mirrored  u64 for its path, u8: bit 0 its host is a seed's, bit 1 its path is known; only with bit 7
 //! copied    u64 for its place, u64 for those beside it, u8 which copy of its place it is, 1 to 4; only with bit 10
 //! host      u8, the length of its name; the name; only with bit 13

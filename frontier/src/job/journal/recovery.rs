@@ -330,8 +330,8 @@ impl<S: Storage> Scan<'_, S> {
             return Ok(segment);
         }
         let first = start + HEADER as u64;
-        // No frame that is read here would show that the starting position is the end of a frame. So the frames are followed from the
-        // segment's beginning up to it.
+        // If the starting position is the segment's end or in its header, no frame is read that would show whether a frame begins there. So
+        // the frames before it are followed from the segment's beginning.
         if self.from == segment.end || (start + 1..first).contains(&self.from) {
             self.check_start(&segment)?;
         }

@@ -207,7 +207,7 @@ impl Blocks {
         Ok(block)
     }
 
-    /// Forgets the blocks of a segment, whose file is replaced.
+    /// Forgets the blocks of a segment whose file is replaced.
     pub(super) fn forget(&mut self, segment: &Segment) {
         let part = segment.start..segment.end;
         self.sets.iter_mut().flatten().filter(|block| part.contains(&block.at)).for_each(|block| block.bytes.clear());

@@ -152,7 +152,7 @@ pub fn look(
 
 impl Findings {
     /// Decides which lines stay: each line that the journal confirms or, if parts of the journal were removed, may have confirmed. The
-    /// page's bytes must be in the other outputs, and its line must not [lean on](PageLine::leans_on) a page that is taken out. The pages
+    /// page's bytes must be in the other outputs, and it must not be a [revisit](PageLine::leans_on) of a page that is taken out. The pages
     /// of the other lines go to the queue. The fingerprints of the pages whose lines stay go to `done`.
     ///
     /// A line is confirmed by its end position. The survey has compared its bytes with the receipt, so a line with the same end is the same

@@ -1,6 +1,7 @@
 //! The outputs of a damaged job: its page records, read by receipt or line by line, and the outputs beside them.
 //!
-//! This package does not know the format of a page record. The program that wrote the lines parses each into a [`PageLine`].
+//! This package does not know the format of a page record: a [`LineFormat`] of the program that wrote the lines parses each into a
+//! [`PageLine`].
 //!
 //! # The outputs beside the page records
 //!
@@ -73,7 +74,7 @@ pub struct PageLine {
     pub admitted: u32,
     /// Where its bytes are in other outputs, by the outputs' names.
     pub outputs: Vec<(String, Receipt)>,
-    /// The wire URL of the page whose response stands for its own in an output.
+    /// The wire URL of the page that its record in an output refers to instead of having a body of its own: it is a revisit record.
     pub leans_on: Option<String>,
     /// Bytes of its response, as they came over the wire.
     pub bytes: u64,
@@ -107,8 +108,6 @@ impl PageLines {
     /// The record that a receipt describes, if it is there: the file is long enough, and the bytes have the receipt's checksum. If the disk
     /// fails to read them, the record counts as missing.
     pub(super) fn record(&mut self, receipt: &Receipt) -> Option<&[u8]> {
-        use std::io::Read;
-
         let start = receipt.end.checked_sub(receipt.length.into()).filter(|_| receipt.end <= self.length)?;
         self.buffer.resize(receipt.length as usize, 0);
         self.file.seek(SeekFrom::Start(start)).ok()?;
