@@ -64,7 +64,7 @@ impl Crawl<JobJournal> {
     ) -> Result<(Self, Option<Cut>), CrawlError> {
         let clock = part.clock;
         let mut frontier = Frontier::open_in(job, &options.frontier, &options.job.open, |_, _| true, clock.now())?;
-        frontier.journal_mut().tell(part.observer);
+        frontier.journal_mut().set_observer(part.observer);
         let carried = Carried::read(part.carried)
             .map_err(|source| CrawlError::Totals { directory: job.frontier_directory(), source })?;
         let carried = carried.map(|carried| Carried { resumes: carried.resumes + 1, ..carried });

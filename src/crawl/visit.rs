@@ -317,7 +317,7 @@ pub(super) fn yield_of(
         (Some(content), _) => PageEvidence::Page(content),
         // On a later visit, the redirect's target is known from the first visit.
         (None, Some(_)) if !lease.metadata().is_empty() => return None,
-        (None, Some(Admission::Admitted(_))) => PageEvidence::Way,
+        (None, Some(Admission::Admitted(_))) => PageEvidence::NewRedirect,
         (None, Some(Admission::Refused(refusal))) if *refusal == Refusal::Seen || refusal.is_of_budget() => {
             PageEvidence::Nothing
         }

@@ -85,7 +85,7 @@ mod trap;
 pub(crate) use admission::fingerprint;
 pub use admission::{Admission, Admitted, Found, Position, SeenTest, Via};
 pub use blocklist::Blocklist;
-pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
+pub(crate) use budget::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session, SessionText};
 pub use gate::Gate;
 pub(crate) use gate::Insertion;
 pub(crate) use links::Links;

@@ -400,7 +400,7 @@ impl LineFormat for Lines {
             via: Via::Seed,
             admitted: 0,
             outputs: Vec::new(),
-            leans_on: None,
+            revisit_of: None,
             bytes: 0,
             given_up: false,
         })

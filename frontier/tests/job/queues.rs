@@ -217,8 +217,8 @@ struct Lines;
 impl LineFormat for Lines {
     fn read(&self, line: &[u8]) -> Option<PageLine> {
         let url = std::str::from_utf8(line).ok()?.trim().to_owned();
-        let (outputs, leans_on) = (Vec::new(), None);
-        Some(PageLine { url, depth: 0, via: Via::Seed, admitted: 0, outputs, leans_on, bytes: 0, given_up: false })
+        let (outputs, revisit_of) = (Vec::new(), None);
+        Some(PageLine { url, depth: 0, via: Via::Seed, admitted: 0, outputs, revisit_of, bytes: 0, given_up: false })
     }
 
     fn moved(&self, _: &[u8], _: &[(String, Receipt)]) -> Option<Vec<u8>> {

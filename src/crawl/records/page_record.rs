@@ -166,7 +166,7 @@ pub enum Duplicate {
 impl Duplicate {
     /// The kind of duplicate that a page with this yield is.
     pub(in crate::crawl) fn of(yielded: &PageYield) -> Option<Self> {
-        match yielded.what {
+        match yielded.novelty {
             PageNovelty::Fresh | PageNovelty::Nothing => None,
             PageNovelty::Near => Some(Self::Near),
             PageNovelty::Same => Some(Self::Same),
@@ -283,8 +283,8 @@ pub(super) fn page_line(line: &[u8]) -> Option<PageLine> {
         (RecordKind::Page, None) => Via::Seed,
         (RecordKind::Page, Some(_)) => Via::Link,
     };
-    let leans_on = revisit_of.map(|of| of.url);
-    Some(PageLine { url, depth, via, admitted, outputs, leans_on, bytes, given_up })
+    let revisit_of = revisit_of.map(|of| of.url);
+    Some(PageLine { url, depth, via, admitted, outputs, revisit_of, bytes, given_up })
 }
 
 /// How long one fetch took, in microseconds.

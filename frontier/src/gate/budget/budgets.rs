@@ -12,7 +12,7 @@ use super::copies::place;
 use super::evidence::MostRefused;
 use super::evidence::{Evidence, YieldCounts};
 use super::shape::{Combination, combination, ids, section, shape, without_ids};
-use super::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Said, Session};
+use super::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Session, SessionText};
 use crate::address::{CanonicalUrl, Fingerprint, FingerprintKey, host_of};
 use crate::gate::{Refusal, TrapLimits, domain};
 use crate::seen::{Firsts, SeenError, SeenOptions, SeenSet, Sighting};
@@ -46,7 +46,7 @@ enum Kind {
     /// A directory or a host that has pages of another directory or host.
     CopySet,
     /// All such places that are siblings.
-    Beside,
+    Siblings,
     /// The host of a seed.
     Seed,
     /// One URL without its ids, with what it says under its title.
@@ -171,7 +171,7 @@ impl Budgets {
     /// Notes that a seed is at this origin, or redirects there.
     pub(in crate::gate) fn add_original(&self, origin: &str) {
         self.originals.add(origin);
-        self.contents.insert(self.print(Kind::Seed, host_of(origin), ""));
+        self.contents.insert(self.key_of(Kind::Seed, host_of(origin), ""));
     }
 
     /// The origins of the seeds, for a checkpoint.
@@ -182,7 +182,7 @@ impl Budgets {
     /// Whether a URL's host is a mirror of a seed's host that has this URL's page too. One load, until a budget is spent; then a hash, and
     /// for a mirror one more for each host of a seed. `is_found` says whether a key was found so far.
     pub(in crate::gate) fn is_known_mirror(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
-        self.mirror(url.host()).is_some() && self.originals.have(url, is_found)
+        self.mirror(url.host()).is_some() && self.originals.has_page(url, is_found)
     }
 
     /// Counts a URL that was refused because its host is a mirror.
@@ -202,7 +202,7 @@ impl Budgets {
     /// The counts of a mirror, over the paths that a seed's host has too; `None` for other hosts.
     fn mirror(&self, host: &str) -> Option<YieldCounts> {
         let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))?;
-        let brought = evidence.of(self.print(Kind::Mirror, host, ""));
+        let brought = evidence.of(self.key_of(Kind::Mirror, host, ""));
         brought.is_beyond(self.limits.mirror_budget, self.limits.budget_growth).then_some(brought)
     }
 
@@ -238,7 +238,7 @@ impl Budgets {
                 return None;
             }
             let place = if matches!(kind, Kind::Domain) { domain(host) } else { host };
-            let brought = evidence.of(self.print(kind, place, text));
+            let brought = evidence.of(self.key_of(kind, place, text));
             let is_spent = brought.is_beyond(budget, self.limits.budget_growth);
             is_spent.then(|| Spent { refusal, of: format!("{place}{text}"), brought, budget: (option, budget) })
         };
@@ -250,12 +250,12 @@ impl Budgets {
             .or_else(|| {
                 let ask = |kind| ask(Refusal::KnownSession, kind, "", "session_budget", session_budget);
                 let spent = ask(Kind::Sessions).or_else(|| ask(Kind::SaidAgain))?;
-                let session = self.print(Kind::Session, host, &without_ids(path_and_query)?);
+                let session = self.key_of(Kind::Session, host, &without_ids(path_and_query)?);
                 self.contents.contains(session).then_some(spent)
             })
             .or_else(|| {
                 let spent = ask(Refusal::BarrenDomain, Kind::Domain, "", "domain_budget", domain_budget)?;
-                (!self.contents.contains(self.print(Kind::Host, host, "")) && !self.is_seeds(host)).then_some(spent)
+                (!self.contents.contains(self.key_of(Kind::Host, host, "")) && !self.is_seeds(host)).then_some(spent)
             })
     }
 
@@ -271,20 +271,20 @@ impl Budgets {
         let content = if let PageEvidence::Page(content) = brings { Some(content) } else { None };
         // This comes before the page is learned, or the page would be a copy of itself.
         let mirrored =
-            content.and_then(|content| Some(self.mirrored(self.originals.has(host)?, path_and_query, content)));
-        let (what, original) = match brings {
+            content.and_then(|content| Some(self.mirrored(self.originals.has_host(host)?, path_and_query, content)));
+        let (novelty, original) = match brings {
             PageEvidence::Page(content) => self.learn(content, url),
-            PageEvidence::Way => (PageNovelty::Fresh, None),
+            PageEvidence::NewRedirect => (PageNovelty::Fresh, None),
             PageEvidence::Nothing => (PageNovelty::Nothing, None),
         };
         let yielded = PageYield {
-            what,
+            novelty,
             // A redirect opens no host, since a domain may have each of its names redirect to another one, or to https.
-            opened_host: brings != PageEvidence::Way && is_new(self.print(Kind::Host, host, "")),
-            shape: self.print(Kind::Shape, host, &shape(path_and_query)),
-            section: self.print(Kind::Section, host, &section(path_and_query)),
-            session: without_ids(path_and_query).filter(|_| brings != PageEvidence::Way).map(|without| {
-                let key = self.print(Kind::Session, host, &without);
+            opened_host: brings != PageEvidence::NewRedirect && is_new(self.key_of(Kind::Host, host, "")),
+            shape: self.key_of(Kind::Shape, host, &shape(path_and_query)),
+            section: self.key_of(Kind::Section, host, &section(path_and_query)),
+            session: without_ids(path_and_query).filter(|_| brings != PageEvidence::NewRedirect).map(|without| {
+                let key = self.key_of(Kind::Session, host, &without);
                 let said = content.and_then(|content| Some(self.said(host, key, content.page, content.text?)));
                 Session { key, is_known: !is_new(key), said }
             }),
@@ -298,7 +298,7 @@ impl Budgets {
     }
 
     /// How often the page at a URL without its ids said this under its title.
-    fn said(&self, host: &str, key: Fingerprint, page: Fingerprint, text: Fingerprint) -> Said {
+    fn said(&self, host: &str, key: Fingerprint, page: Fingerprint, text: Fingerprint) -> SessionText {
         let is_new = |fingerprint| self.contents.insert(fingerprint) == Sighting::New;
         let said = self.said_at(key, text);
         let nth = if is_new(said) {
@@ -312,7 +312,7 @@ impl Budgets {
         } else {
             3
         };
-        Said { text, nth, renews_id: false }
+        SessionText { text, nth, renews_id: false }
     }
 
     /// The entry for a text that is said at a URL without its ids.
@@ -322,7 +322,7 @@ impl Budgets {
 
     /// The entry for a text that a host says again.
     fn said_again(&self, host: &str, text: Fingerprint) -> Fingerprint {
-        let host = self.print(Kind::SaidAgain, host, "");
+        let host = self.key_of(Kind::SaidAgain, host, "");
         self.salted(Kind::SaidAgain)
             .fingerprint_bytes([host, text].map(|print| print.bits().to_le_bytes()).as_flattened())
     }
@@ -337,9 +337,9 @@ impl Budgets {
     /// excused, at `copies` sibling places.
     fn copied(&self, host: &str, url: &str, first: &str) -> Option<Copied> {
         let place = place(url, first).filter(|place| !place.is_other_host || self.is_seeds(host))?;
-        let set = self.print(Kind::CopySet, host, place.directory);
-        let beside = self.print(Kind::Beside, host, place.above);
-        let copied = |nth| Some(Copied { set, beside, nth });
+        let set = self.key_of(Kind::CopySet, host, place.directory);
+        let siblings = self.key_of(Kind::Siblings, host, place.above);
+        let copied = |nth| Some(Copied { set, siblings, nth });
         let is_new = |nth| self.contents.insert(self.copy(set, nth)) == Sighting::New;
         if let Some(nth) = (1..SET).find(|nth| is_new(*nth)) {
             return copied(nth);
@@ -347,7 +347,7 @@ impl Budgets {
         if self.contents.contains(self.copy(set, SET)) {
             return copied(SET + 1);
         }
-        let known = self.evidence.get().map_or(0, |evidence| evidence.of(beside).fresh);
+        let known = self.evidence.get().map_or(0, |evidence| evidence.of(siblings).fresh);
         if known >= self.limits.copies.into() {
             return None;
         }
@@ -361,13 +361,13 @@ impl Budgets {
 
     /// Whether a seed is on this host, or redirects there.
     pub(in crate::gate) fn is_seeds(&self, host: &str) -> bool {
-        self.contents.contains(self.print(Kind::Seed, host, ""))
+        self.contents.contains(self.key_of(Kind::Seed, host, ""))
     }
 
     /// Whether a host of the other kind, a seed's or any other, has had a page at this page's path. `is_original` says that the page's host
     /// is a seed's. The path is remembered. A page that was the first with its body and is fetched again does not count.
     fn mirrored(&self, is_original: bool, path_and_query: &str, content: Content) -> Mirrored {
-        let of = |kind| self.print(kind, "", path_and_query);
+        let of = |kind| self.key_of(kind, "", path_and_query);
         let (own, other) = if is_original { (Kind::Path, Kind::Copied) } else { (Kind::Copied, Kind::Path) };
         let path = of(own);
         self.contents.insert(path);
@@ -418,13 +418,13 @@ impl Budgets {
         if let Some(Combined::First { set, .. }) = yielded.combined {
             self.contents.insert(set);
         }
-        if yielded.is_way() {
+        if yielded.is_new_redirect() {
             return;
         }
-        self.contents.insert(self.print(Kind::Host, host, ""));
+        self.contents.insert(self.key_of(Kind::Host, host, ""));
         if let Some(session) = yielded.session {
             self.contents.insert(session.key);
-            if let Some(Said { text, nth, .. }) = session.said {
+            if let Some(SessionText { text, nth, .. }) = session.said {
                 let said = self.said_at(session.key, text);
                 self.contents.insert(said);
                 self.contents.insert(match yielded.content.filter(|_| nth == 1) {
@@ -440,8 +440,8 @@ impl Budgets {
         if let Some(copied) = yielded.copied.filter(|copied| copied.nth <= SET) {
             self.contents.insert(self.copy(copied.set, copied.nth));
         }
-        let words = words.filter(|_| yielded.what.is_fresh());
-        for said in Some(body).filter(|_| yielded.what != PageNovelty::Same).into_iter().chain(words) {
+        let words = words.filter(|_| yielded.novelty.is_fresh());
+        for said in Some(body).filter(|_| yielded.novelty != PageNovelty::Same).into_iter().chain(words) {
             self.contents.insert(said);
             self.contents.insert(self.first(said, page));
         }
@@ -452,7 +452,7 @@ impl Budgets {
     pub(crate) fn note(&self, host: &str, yielded: &PageYield) {
         let evidence = self.evidence.get_or_init(Evidence::default);
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
-        let is_fresh = yielded.what.is_fresh();
+        let is_fresh = yielded.novelty.is_fresh();
         let note_as = |key, is_fresh, budget| {
             if evidence.note(key, is_fresh).is_beyond(budget, self.limits.budget_growth) {
                 evidence.is_any_spent.store(true, Ordering::Relaxed);
@@ -464,37 +464,37 @@ impl Budgets {
         let was_copied = yielded.mirrored.is_some_and(Mirrored::was_copied);
         let is_of_set = yielded.copied.is_some_and(|copied| copied.nth >= SET);
         if let Some(copied) = yielded.copied.filter(|copied| copied.nth == SET) {
-            evidence.note(copied.beside, true);
+            evidence.note(copied.siblings, true);
         }
         if is_fresh || !was_copied && !is_of_set {
             note(yielded.shape, shape_budget);
             note(yielded.section, section_budget);
-            note(self.print(Kind::Host, host, ""), host_budget);
+            note(self.key_of(Kind::Host, host, ""), host_budget);
             self.of_combined(yielded).into_iter().for_each(|(key, is_fresh)| note_as(key, is_fresh, shape_budget));
         }
         // A redirect to a new URL counts for its domain only if it leads to one more host of the domain.
         if (yielded.opened_host || yielded.relays) && !self.is_seeds(host) {
-            note_as(self.print(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
+            note_as(self.key_of(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
         }
         if let Some(session) = yielded.session.filter(|session| session.is_known) {
-            note(self.print(Kind::Sessions, host, ""), session_budget);
+            note(self.key_of(Kind::Sessions, host, ""), session_budget);
             // Each text counts once: an application may say one for all its ids.
             let is_fresh = match session.said.filter(|_| is_fresh) {
-                Some(Said { nth: 2, renews_id: true, .. }) => Some(false),
-                Some(Said { nth: 3, renews_id: true, .. }) | None => None,
+                Some(SessionText { nth: 2, renews_id: true, .. }) => Some(false),
+                Some(SessionText { nth: 3, renews_id: true, .. }) | None => None,
                 Some(_) => Some(true),
             };
             if let Some(is_fresh) = is_fresh {
-                note_as(self.print(Kind::SaidAgain, host, ""), is_fresh, session_budget);
+                note_as(self.key_of(Kind::SaidAgain, host, ""), is_fresh, session_budget);
             }
         }
         if yielded.mirrored.is_some_and(Mirrored::is_copy) {
-            note(self.print(Kind::Mirror, host, ""), self.limits.mirror_budget);
+            note(self.key_of(Kind::Mirror, host, ""), self.limits.mirror_budget);
         }
     }
 
     /// The fingerprint of a text on a host. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
-    fn print(&self, kind: Kind, host: &str, text: &str) -> Fingerprint {
+    fn key_of(&self, kind: Kind, host: &str, text: &str) -> Fingerprint {
         let mut whole = String::with_capacity(host.len() + text.len());
         whole.push_str(host);
         whole.push_str(text);
@@ -546,7 +546,7 @@ impl Budgets {
     fn of_combined(&self, yielded: &PageYield) -> Option<(Fingerprint, bool)> {
         Some(match yielded.combined? {
             Combined::First { path, .. } => (self.sets(path), true),
-            Combined::Further { path, leads } => (path, leads && yielded.what.is_fresh()),
+            Combined::Further { path, leads } => (path, leads && yielded.novelty.is_fresh()),
         })
     }
 
@@ -558,7 +558,7 @@ impl Budgets {
     /// The path of a combination and its set of names; `None` if the sets have no bound, and for other URLs.
     fn combination(&self, host: &str, path_and_query: &str) -> Option<(Fingerprint, Option<Fingerprint>)> {
         let Combination { path, set } = combination(path_and_query).filter(|_| self.limits.parameter_sets > 0)?;
-        Some((self.print(Kind::Combined, host, &path), set.map(|set| self.print(Kind::Set, host, &set))))
+        Some((self.key_of(Kind::Combined, host, &path), set.map(|set| self.key_of(Kind::Set, host, &set))))
     }
 
     fn has_many_sets(&self, evidence: &Evidence, path: Fingerprint) -> bool {

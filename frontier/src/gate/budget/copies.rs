@@ -74,13 +74,13 @@ impl Originals {
     }
 
     /// Whether this is the host of a seed; `None` if there are none, or too many.
-    pub(super) fn has(&self, host: &str) -> Option<bool> {
+    pub(super) fn has_host(&self, host: &str) -> Option<bool> {
         let are_few = (1..=MOST_ORIGINS).contains(&self.read().len());
         are_few.then(|| self.any(|origin| host_of(origin) == host))
     }
 
     /// Whether the page of a URL was found at its path on one of them. `is_found` says whether a key was found.
-    pub(super) fn have(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
+    pub(super) fn has_page(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
         let path = &url.key()[url.origin().len()..];
         self.any(|origin| is_found(&format!("{origin}{path}")))
     }

@@ -87,5 +87,7 @@ pub(crate) mod page_yield;
 mod shape;
 
 pub(crate) use budgets::Budgets;
-pub(crate) use page_yield::{Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Said, Session};
+pub(crate) use page_yield::{
+    Combined, Content, Copied, Mirrored, PageEvidence, PageNovelty, PageYield, Session, SessionText,
+};
 pub(crate) use shape::{count_parameters, renew_ids};

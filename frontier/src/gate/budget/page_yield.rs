@@ -8,7 +8,7 @@ pub enum PageEvidence {
     /// A page.
     Page(Content),
     /// A redirect to a URL that is new.
-    Way,
+    NewRedirect,
     /// No page, and no redirect to a new URL.
     Nothing,
 }
@@ -17,7 +17,7 @@ pub enum PageEvidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageYield {
     /// What it brought.
-    pub what: PageNovelty,
+    pub novelty: PageNovelty,
     /// It was the first page of its host.
     pub(crate) opened_host: bool,
     /// Its shape on its host.
@@ -78,12 +78,12 @@ pub(crate) struct Session {
     /// A page with the same key came before.
     pub(crate) is_known: bool,
     /// What it says under its title, if that is much.
-    pub(crate) said: Option<Said>,
+    pub(crate) said: Option<SessionText>,
 }
 
 /// What a page with an id in its URL says under its title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct SessionText {
     /// Its words without those of its title.
     pub(crate) text: Fingerprint,
     /// How often this text was said at this URL without its ids: 1, 2 if it is the host's first text that is said again there, 3 for all
@@ -99,7 +99,7 @@ pub(crate) struct Copied {
     /// Stands for its place.
     pub(crate) set: Fingerprint,
     /// Stands for all sibling places.
-    pub(crate) beside: Fingerprint,
+    pub(crate) siblings: Fingerprint,
     /// Which copy of its place it is: 1, 2, or 3, from which on the place counts as a copy of a set; 4 for all further ones.
     pub(crate) nth: u8,
 }
@@ -117,19 +117,19 @@ pub(crate) struct Mirrored {
 
 impl PageYield {
     /// Whether it is a redirect to a new URL.
-    pub(crate) const fn is_way(&self) -> bool {
-        self.what.is_fresh() && self.content.is_none()
+    pub(crate) const fn is_new_redirect(&self) -> bool {
+        self.novelty.is_fresh() && self.content.is_none()
     }
 
     /// Whether it counts for its domain: it is the first page of its host, or a redirect to a new URL.
     pub const fn may_relay(&self) -> bool {
-        self.opened_host || self.is_way()
+        self.opened_host || self.is_new_redirect()
     }
 
     /// Whether its links may tell that its host writes sessions into its URLs: under its title it says what the same page said under
     /// another id.
     pub fn may_renew_id(&self) -> bool {
-        self.what.is_fresh() && self.session.is_some_and(|session| session.said.is_some_and(|said| said.nth > 1))
+        self.novelty.is_fresh() && self.session.is_some_and(|session| session.said.is_some_and(|said| said.nth > 1))
     }
 
     /// Notes that its links have one new id in common.

@@ -24,7 +24,7 @@ use crate::job::journal::{JournalError, Needs, Storage};
 
 impl<S: Storage> Checkpoints<S> {
     /// Where the older checkpoint began, if metadata was released between the last pass and that checkpoint.
-    pub(super) fn has_to_compact(&self) -> Option<Position> {
+    pub(super) fn compact_before(&self) -> Option<Position> {
         let (_, needs) = self.older()?;
         (needs.freed() > self.compacted.unwrap_or(0)).then(|| needs.from())
     }

@@ -335,7 +335,7 @@ pub fn write<S: Storage>(owner: &mut impl Owner<S>) -> Result<Option<CheckpointC
     }
     if !keep_journal {
         owner.with(|frontier| frontier.journal_mut().file.remove_unneeded(|part| checkpoints.need(part)))?;
-        if let Some(from) = checkpoints.has_to_compact() {
+        if let Some(from) = checkpoints.compact_before() {
             let old = owner.with(|frontier| frontier.journal().file.old_segments(from));
             checkpoints
                 .compact(old, |start| owner.with(|frontier| frontier.journal_mut().file.place_compacted(start)))?;

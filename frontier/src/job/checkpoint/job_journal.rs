@@ -116,9 +116,9 @@ impl<S: Storage> JobJournal<S> {
         self.file.end()
     }
 
-    /// Shows `tap` everything that is written from now on.
-    pub fn tell(&mut self, tap: Arc<dyn crate::job::journal::JournalObserver>) {
-        self.file.tap = Some(tap);
+    /// Shows `observer` everything that is written from now on.
+    pub fn set_observer(&mut self, observer: Arc<dyn crate::job::journal::JournalObserver>) {
+        self.file.observer = Some(observer);
     }
 
     /// The checkpoints. Lock them before the frontier, never after.

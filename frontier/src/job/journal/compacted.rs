@@ -81,17 +81,16 @@ impl Compacted {
         let damaged = |reason| FileError::Damaged { path: path.clone(), offset: length, reason };
         let end_at = length.checked_sub(END as u64).ok_or_else(|| damaged("its end is missing"))?;
         let mut end = [0; END];
-        let read = |storage: &mut dyn FnMut(u64, &mut [u8]) -> std::io::Result<usize>, at, to: &mut [u8]| {
-            let read = storage(at, to).map_err(of("read"))?;
+        let mut read = |at, to: &mut [u8]| {
+            let read = storage.read_at(name, at, to).map_err(of("read"))?;
             if read == to.len() { Ok(()) } else { Err(damaged("its end is missing")) }
         };
-        let mut from = |at, to: &mut [u8]| storage.read_at(name, at, to);
-        read(&mut from, end_at, &mut end)?;
+        read(end_at, &mut end)?;
         let [was_end, index_at] = [0, 8].map(|at| u64::from_le_bytes(*end[at..].first_chunk().expect("8 bytes")));
         let indexed = end_at.checked_sub(index_at).filter(|_| index_at >= HEADER as u64);
         let indexed = indexed.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| bytes % INDEXED == 0);
         let mut index = vec![0; indexed.ok_or_else(|| damaged("its end is damaged"))?];
-        read(&mut from, index_at, &mut index)?;
+        read(index_at, &mut index)?;
         index.extend_from_slice(&end[..END - 4]);
         if half_checksum(job ^ start, &index) != end[END - 4..] {
             return Err(damaged("the checksum of its end does not match").into());

@@ -131,7 +131,7 @@ pub struct FileJournal<S: Storage = Disk> {
     /// Bytes of metadata that were released since the journal was opened.
     pub(super) freed: u64,
     /// Is shown everything that is written.
-    pub(in crate::job) tap: Option<Arc<dyn JournalObserver>>,
+    pub(in crate::job) observer: Option<Arc<dyn JournalObserver>>,
 }
 
 /// What is known about the file of the last segment.
@@ -269,7 +269,7 @@ impl<S: Storage> FileJournal<S> {
     /// The segments that end before a position, oldest first; none if an observer has a copy of the journal, byte for byte.
     pub(in crate::job) fn old_segments(&self, before: Position) -> Vec<OldSegment> {
         let closed = &self.segments[..self.segments.len().saturating_sub(1)];
-        let old = closed.iter().filter(|segment| segment.end <= before.to_u64() && self.tap.is_none());
+        let old = closed.iter().filter(|segment| segment.end <= before.to_u64() && self.observer.is_none());
         let bytes = |segment: &Segment| self.compacted.get(&segment.start).map_or(segment.length(), Compacted::length);
         old.map(|segment| OldSegment { start: segment.start, part: segment.part(), bytes: bytes(segment) }).collect()
     }
@@ -313,8 +313,8 @@ impl<S: Storage> FileJournal<S> {
         // The path is made only for an error: this runs for each batch of records.
         written.map_err(|source| FileError::of("write", self.storage.path(&last.name))(source))?;
         self.state = FileState::Written;
-        if let Some(tap) = &self.tap {
-            tap.written(last.start, last.end, self.tail.pending());
+        if let Some(observer) = &self.observer {
+            observer.written(last.start, last.end, self.tail.pending());
         }
         last.end += self.tail.pending().len() as u64;
         self.tail.note_written();
@@ -366,8 +366,8 @@ impl<S: Storage> FileJournal<S> {
         self.state = FileState::Stopped;
         let synced = self.storage.sync(name).and_then(|()| self.storage.sync_names());
         synced.map_err(FileError::of("sync", self.storage.path(name)))?;
-        if let Some(tap) = &self.tap {
-            tap.written(start, start, &segment.header(self.job));
+        if let Some(observer) = &self.observer {
+            observer.written(start, start, &segment.header(self.job));
         }
         self.segments.push(segment);
         self.tail.clear();

@@ -34,7 +34,7 @@ use crate::bytes::{Fields, varint};
 use crate::frontier::{
     Failure, FailureState, HostRecord, HostStatus, MovedRecord, Moves, RobotsRecord, Timestamp, Trouble,
 };
-use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Said, Session};
+use crate::gate::{Combined, Content, Copied, Mirrored, PageNovelty, PageYield, Session, SessionText};
 
 /// Flags of a host's status.
 pub(super) const HAS_ANSWERED: u8 = 1 << 0;
@@ -190,11 +190,11 @@ const LEADS: u16 = 3;
 
 /// Appends what a page yielded, and the name of its host unless that is empty.
 pub(super) fn write_yielded(yielded: &PageYield, host: &str, to: &mut Vec<u8>) {
-    let PageYield { what, opened_host, shape, section, session, mirrored, copied, content, combined, relays } =
+    let PageYield { novelty, opened_host, shape, section, session, mirrored, copied, content, combined, relays } =
         *yielded;
     let words = content.and_then(|content| content.words);
     let said = session.and_then(|session| session.said);
-    let what = match what {
+    let novelty = match novelty {
         PageNovelty::Fresh => 0,
         PageNovelty::Near => 1,
         PageNovelty::Same => 2,
@@ -215,12 +215,12 @@ pub(super) fn write_yielded(yielded: &PageYield, host: &str, to: &mut Vec<u8>) {
         Some(Combined::First { path, set }) => (FIRST, Some(path), Some(set)),
         Some(Combined::Further { path, leads }) => (if leads { LEADS } else { FURTHER }, Some(path), None),
     };
-    to.extend((what | flags | combination << COMBINED).to_le_bytes());
+    to.extend((novelty | flags | combination << COMBINED).to_le_bytes());
     let content = content.into_iter().flat_map(|content| [content.page, content.body]);
     let prints = [shape, section].into_iter().chain(session.map(|session| session.key)).chain(content).chain(words);
     let prints = prints.chain(path).chain(set);
     to.extend(prints.flat_map(|print| print.bits().to_le_bytes()));
-    if let Some(Said { text, nth, renews_id }) = said {
+    if let Some(SessionText { text, nth, renews_id }) = said {
         to.extend(text.bits().to_le_bytes());
         to.push(nth | u8::from(renews_id) << 2);
     }
@@ -228,8 +228,8 @@ pub(super) fn write_yielded(yielded: &PageYield, host: &str, to: &mut Vec<u8>) {
         to.extend(path.bits().to_le_bytes());
         to.push(u8::from(is_original) | u8::from(is_known) << 1);
     }
-    if let Some(Copied { set, beside, nth }) = copied {
-        to.extend([set, beside].map(|print| print.bits().to_le_bytes()).as_flattened());
+    if let Some(Copied { set, siblings, nth }) = copied {
+        to.extend([set, siblings].map(|print| print.bits().to_le_bytes()).as_flattened());
         to.push(nth);
     }
     if !host.is_empty() {
@@ -255,7 +255,8 @@ pub(super) fn read_yielded<'a>(fields: &mut Fields<'a>) -> Result<(PageYield, &'
     }
     let mut print = || fields.u64().map(Fingerprint::from_bits);
     let mut yielded = PageYield {
-        what: [PageNovelty::Fresh, PageNovelty::Near, PageNovelty::Same, PageNovelty::Nothing][usize::from(flags & 3)],
+        novelty: [PageNovelty::Fresh, PageNovelty::Near, PageNovelty::Same, PageNovelty::Nothing]
+            [usize::from(flags & 3)],
         opened_host: has(OPENED_HOST),
         relays: has(RELAYS),
         shape: print()?,
@@ -292,10 +293,10 @@ pub(super) fn read_yielded<'a>(fields: &mut Fields<'a>) -> Result<(PageYield, &'
     Ok((yielded, fields.text(length.into())?))
 }
 
-fn read_said(fields: &mut Fields<'_>) -> Result<Said, &'static str> {
+fn read_said(fields: &mut Fields<'_>) -> Result<SessionText, &'static str> {
     let (text, flags) = (Fingerprint::from_bits(fields.u64()?), fields.u8()?);
     let (nth, renews_id) = (flags & 3, flags & 4 != 0);
-    if nth > 0 && flags < 8 { Ok(Said { text, nth, renews_id }) } else { Err("unknown flags") }
+    if nth > 0 && flags < 8 { Ok(SessionText { text, nth, renews_id }) } else { Err("unknown flags") }
 }
 
 fn read_mirrored(fields: &mut Fields<'_>) -> Result<Mirrored, &'static str> {
@@ -305,9 +306,9 @@ fn read_mirrored(fields: &mut Fields<'_>) -> Result<Mirrored, &'static str> {
 }
 
 fn read_copied(fields: &mut Fields<'_>) -> Result<Copied, &'static str> {
-    let [set, beside] = [fields.u64()?, fields.u64()?].map(Fingerprint::from_bits);
+    let [set, siblings] = [fields.u64()?, fields.u64()?].map(Fingerprint::from_bits);
     let nth = fields.u8()?;
-    if (1..=4).contains(&nth) { Ok(Copied { set, beside, nth }) } else { Err("no copy has this number") }
+    if (1..=4).contains(&nth) { Ok(Copied { set, siblings, nth }) } else { Err("no copy has this number") }
 }
 
 #[cfg(test)]
@@ -318,10 +319,10 @@ mod tests {
     fn what_was_yielded_is_read_again() {
         let [page, body, shape, section, key] = [1, 2, 3, 4, 5].map(|bits| Fingerprint::from_bits(bits << 40 | 7));
         let content = Some(Content { page, body, words: None, text: None });
-        let said = Some(Said { text: body, nth: 2, renews_id: true });
+        let said = Some(SessionText { text: body, nth: 2, renews_id: true });
         let session = Some(Session { key, is_known: true, said });
         let nothing = PageYield {
-            what: PageNovelty::Nothing,
+            novelty: PageNovelty::Nothing,
             opened_host: false,
             shape,
             section,
@@ -343,24 +344,24 @@ mod tests {
             nothing,
             PageYield { relays: true, opened_host: true, ..nothing },
             PageYield {
-                what: PageNovelty::Same,
+                novelty: PageNovelty::Same,
                 content,
-                copied: Some(Copied { set: key, beside: page, nth: 4 }),
+                copied: Some(Copied { set: key, siblings: page, nth: 4 }),
                 ..nothing
             },
             PageYield { combined: first, content, ..nothing },
             PageYield { combined: barren, ..nothing },
-            PageYield { what: PageNovelty::Same, content, ..nothing },
-            PageYield { what: PageNovelty::Near, opened_host: true, session, content: words, ..nothing },
+            PageYield { novelty: PageNovelty::Same, content, ..nothing },
+            PageYield { novelty: PageNovelty::Near, opened_host: true, session, content: words, ..nothing },
             PageYield {
-                what: PageNovelty::Fresh,
+                novelty: PageNovelty::Fresh,
                 content: words,
                 mirrored: Some(Mirrored { path: key, is_original: true, is_known: false }),
                 combined: leads,
                 ..nothing
             },
             PageYield {
-                what: PageNovelty::Same,
+                novelty: PageNovelty::Same,
                 content,
                 mirrored: Some(Mirrored { path: key, is_original: false, is_known: true }),
                 ..nothing

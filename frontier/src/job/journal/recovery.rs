@@ -192,7 +192,7 @@ impl<S: Storage> FileJournal<S> {
             synced: None,
             blocks: Blocks::default(),
             freed: 0,
-            tap: None,
+            observer: None,
         };
         Ok((journal, found, (!is_begun).then_some(end)))
     }

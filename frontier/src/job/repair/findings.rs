@@ -145,14 +145,14 @@ pub fn look(
             .map_err(|error| CheckpointError::of_io(error, pages.clone()))?;
         findings.damage.append(&mut findings.others.damage);
     }
-    findings.lose_dropped(&done);
+    findings.lose_removed(&done);
     findings.count(&done);
     Ok(findings)
 }
 
 impl Findings {
     /// Decides which lines stay: each line that the journal confirms or, if parts of the journal were removed, may have confirmed. The
-    /// page's bytes must be in the other outputs, and it must not be a [revisit](PageLine::leans_on) of a page that is taken out. The pages
+    /// page's bytes must be in the other outputs, and it must not be a [revisit](PageLine::revisit_of) of a page that is taken out. The pages
     /// of the other lines go to the queue. The fingerprints of the pages whose lines stay go to `done`.
     ///
     /// A line is confirmed by its end position. The survey has compared its bytes with the receipt, so a line with the same end is the same
@@ -175,10 +175,10 @@ impl Findings {
             let confirmed = survey.confirmed(end);
             let is_confirmed = confirmed.is_some();
             let is_adopted = !is_confirmed && was_removed && end < last && known.is_some();
-            let leans_on = line.as_ref().and_then(|line| fingerprint(canonicalizer, line.leans_on.as_deref()?));
+            let revisit_of = line.as_ref().and_then(|line| fingerprint(canonicalizer, line.revisit_of.as_deref()?));
             let is_whole = match &line {
                 Some(line) if is_confirmed || is_adopted => {
-                    leans_on.is_none_or(|page| !gone.contains(&page))
+                    revisit_of.is_none_or(|page| !gone.contains(&page))
                         && others.hold(&line.outputs, format).map_err(CheckpointError::from)?
                 }
                 _ => true,
@@ -213,9 +213,9 @@ impl Findings {
     }
 
     /// Pages that are done according to the journal, and whose last record is taken out, are lost.
-    fn lose_dropped(&mut self, done: &HashSet<u64>) {
-        let is_dropped = |known: &&mut Known| known.state == PageState::Done && !done.contains(&known.fingerprint);
-        self.survey.known.iter_mut().filter(is_dropped).for_each(|known| known.state = PageState::Lost);
+    fn lose_removed(&mut self, done: &HashSet<u64>) {
+        let is_removed = |known: &&mut Known| known.state == PageState::Done && !done.contains(&known.fingerprint);
+        self.survey.known.iter_mut().filter(is_removed).for_each(|known| known.state = PageState::Lost);
     }
 
     /// Keeps in the queue the pages that only records mention, and counts the pages that are fetched again: each page once, however many
@@ -271,7 +271,7 @@ pub(super) struct Known {
 
 /// The parts of an entry that distinguish its page from other pages of its URL.
 #[derive(Clone, Debug)]
-pub(super) struct Own {
+pub(super) struct PageIdentity {
     pub(super) identity: Option<IdentityBuf>,
     pub(super) seen_test: SeenTest,
     /// The key of its queue.
@@ -293,7 +293,7 @@ pub(super) struct Survey {
     /// All entries, in the order of their positions.
     pub(super) known: Vec<Known>,
     /// Entries whose page is not identified by its URL's key alone, by their positions.
-    pub(super) own: BTreeMap<u64, Own>,
+    pub(super) own: BTreeMap<u64, PageIdentity>,
     /// The last priorities of entries whose priority was changed.
     pub(super) scores: BTreeMap<u64, i64>,
     /// The ends of the records that match their receipts, ascending, each with the position of its page's entry.
@@ -448,7 +448,7 @@ impl Surveying<'_> {
             let queue = entry.queue.map(Into::into);
             if identity.is_some() || seen_test != SeenTest::Asked || queue.is_some() {
                 let url = url.fingerprint(FingerprintKey::from_u64(0)).bits();
-                self.survey.own.insert(position, Own { identity, seen_test, queue, url });
+                self.survey.own.insert(position, PageIdentity { identity, seen_test, queue, url });
             }
         }
     }

@@ -75,7 +75,7 @@ pub struct PageLine {
     /// Where its bytes are in other outputs, by the outputs' names.
     pub outputs: Vec<(String, Receipt)>,
     /// The wire URL of the page that its record in an output refers to instead of having a body of its own: it is a revisit record.
-    pub leans_on: Option<String>,
+    pub revisit_of: Option<String>,
     /// Bytes of its response, as they came over the wire.
     pub bytes: u64,
     /// It was never fetched, since its host could not be reached.

@@ -22,7 +22,7 @@ fn done(budgets: &Budgets, host: &str, path: &str, says: u64) -> PageNovelty {
     let content = (says > 0).then(|| Content { page, body: print(says), words: None, text: None });
     let (yielded, _) = budgets.recognize((host, path), path, content.map_or(PageEvidence::Nothing, PageEvidence::Page));
     budgets.note(host, &yielded);
-    yielded.what
+    yielded.novelty
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn filters_that_combine_are_asked_where_they_lead() {
     (0..12).for_each(|nth| go(&format!("/menu?f={nth}&f=x"), 2000 + nth, false));
     assert_eq!(one.judge(HOST, "/menu?f=x&f=y"), Err(Refusal::BarrenCombination));
     let without = budgets(|limits| limits.parameter_sets = 0);
-    assert_eq!(without.recognize((HOST, &sets[0]), &sets[0], PageEvidence::Way).0.combined, None);
+    assert_eq!(without.recognize((HOST, &sets[0]), &sets[0], PageEvidence::NewRedirect).0.combined, None);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn done_under_title(budgets: &Budgets, path: &str, text: u64, renews_id: bool) -
         yielded.set_renews_id();
     }
     budgets.note(HOST, &yielded);
-    yielded.what
+    yielded.novelty
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_page_is_no_duplicate_of_itself() {
     assert_eq!([of_first, of_near, of_same].map(|of| of.map(String::from)), [None, url(print(1)), url(print(1))]);
     let recognize = |of: &Budgets, content: Content| recognize(of, content).0;
     assert_eq!(
-        [first, near, same].map(|yielded| yielded.what),
+        [first, near, same].map(|yielded| yielded.novelty),
         [PageNovelty::Fresh, PageNovelty::Near, PageNovelty::Same]
     );
     // Their records are replayed, and each page is fetched again.
@@ -213,10 +213,10 @@ fn a_page_is_no_duplicate_of_itself() {
         again.remember(HOST, &yielded);
     }
     for budgets in [&one, &again] {
-        assert_eq!(recognize(budgets, content(1, 10, 20)).what, PageNovelty::Fresh);
-        assert_eq!(recognize(budgets, content(2, 11, 20)).what, PageNovelty::Near);
-        assert_eq!(recognize(budgets, content(3, 10, 20)).what, PageNovelty::Same);
-        assert_eq!(recognize(budgets, content(1, 12, 20)).what, PageNovelty::Fresh, "it has changed");
+        assert_eq!(recognize(budgets, content(1, 10, 20)).novelty, PageNovelty::Fresh);
+        assert_eq!(recognize(budgets, content(2, 11, 20)).novelty, PageNovelty::Near);
+        assert_eq!(recognize(budgets, content(3, 10, 20)).novelty, PageNovelty::Same);
+        assert_eq!(recognize(budgets, content(1, 12, 20)).novelty, PageNovelty::Fresh, "it has changed");
     }
 }
 
@@ -231,12 +231,16 @@ fn a_way_to_a_new_url_is_fresh_and_opens_no_host() {
     };
     // Each name leads to another one, or to https: that is nothing new for its domain.
     for host in 0..6 {
-        go(&format!("h{host}.wild.example"), "/", PageEvidence::Way);
+        go(&format!("h{host}.wild.example"), "/", PageEvidence::NewRedirect);
         go(&format!("h{host}.wild.example"), "/", PageEvidence::Nothing);
     }
     // Old names of pages lead to new ones, most of which were not found before.
     for page in 0..40 {
-        go(HOST, &format!("/node/{page}"), if page % 3 == 0 { PageEvidence::Way } else { PageEvidence::Nothing });
+        go(
+            HOST,
+            &format!("/node/{page}"),
+            if page % 3 == 0 { PageEvidence::NewRedirect } else { PageEvidence::Nothing },
+        );
         go(HOST, &format!("/reply?to={page}"), PageEvidence::Nothing);
     }
     for budgets in [&one, &again] {

@@ -338,7 +338,7 @@ impl Puppet {
         };
         let brings = match how {
             How::Fine => PageEvidence::Page(content),
-            How::Redirect => PageEvidence::Way,
+            How::Redirect => PageEvidence::NewRedirect,
             _ => PageEvidence::Nothing,
         };
         let budgets = self.frontier.gate().budgets();
