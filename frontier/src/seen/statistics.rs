@@ -8,8 +8,7 @@ use super::sizing::share;
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShardStatistics {
-    /// The partition that has the shard, of a crawl on many machines; `None` in all shards as one, and
-    /// elsewhere.
+    /// The partition that has the shard, in a crawl on many machines; `None` in the merged row, and in other crawls.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "none")))]
     pub partition: Option<u32>,
@@ -18,32 +17,30 @@ pub struct ShardStatistics {
     pub capacity: u64,
     /// Fingerprints answered `New`: URLs.
     pub inserted: u64,
-    /// Questions that were asked to be remembered: URLs, repeated ones each time.
+    /// Tests that also insert: URLs, repeated ones each time.
     pub tests: u64,
     /// Fingerprints that were removed: URLs.
     pub removed: u64,
-    /// Times that someone had to wait for the shard's lock. Where it is a good part of `batches`:
-    /// more `seen.shards`.
+    /// Times that a thread had to wait for the shard's lock. If this is a good part of `batches`, raise `seen.shards`.
     pub lock_waits: u64,
     /// Times that the shard was locked for a batch.
     pub batches: u64,
-    /// Questions asked in these batches: URLs.
+    /// Tests in these batches: URLs.
     pub batched: u64,
     /// Filters: one for each shard, and one more each time it grew.
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub layers: u64,
-    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. Where it is not 0, more
-    /// is lost than was asked for: give `seen.capacity` more, or `auto`.
+    /// Shards beyond their capacity that do not grow: 0 or 1 in a shard's row. If this is not 0, more URLs are lost than the target rate
+    /// allows: raise `seen.capacity`, or set it to `auto`.
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub full: u64,
-    /// Bits of all layers, `m` (of the counting layout: counters of 4 bits; of the exact one: 512 a
-    /// line).
+    /// Bits of all layers, `m`; in the counting layout, counters of 4 bits; in the exact one, 512 for each line.
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub bits: u64,
     /// Bits that are set.
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub bits_set: u64,
-    /// Bits looked at for each URL, `k`, in the layer with the most.
+    /// Bits checked for each URL, `k`, in the layer with the most.
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub probes: u32,
     /// Memory allocated in all, in bytes.
@@ -56,21 +53,20 @@ pub struct ShardStatistics {
     pub fill_ratio: f64,
     /// Distinct URLs shown, estimated from the fill. URLs that were taken for seen are among them.
     pub cardinality: f64,
-    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows,
-    /// 0 to 1: the rate that was asked for. In the exact layout it is what the first lines have
-    /// when they are full, and in the verified one 0.
+    /// Share of new URLs that may be taken for seen at capacity, and beyond it while the set grows, 0 to 1: the target rate. In the exact
+    /// layout it is the rate of the first table when it is full, and in the verified one 0.
     pub false_positive_rate_target: f64,
     /// Share of new URLs taken for seen now, estimated from the fill, 0 to 1.
     pub false_positive_rate_estimated: f64,
     /// Share of new URLs taken for seen, as a mean over the fill from empty to now, 0 to 1.
     /// `expected_lost` follows from it.
     pub false_positive_rate_mean: f64,
-    /// URLs that the filter took for seen so far, though they were new. An expectation, not a
-    /// count. Where it is too many: a lower `seen.false_positive_rate`, or a layout that loses nothing.
+    /// URLs that the filter took for seen so far, though they were new. An expectation, not a count. If this is too many, choose a lower
+    /// `seen.false_positive_rate`, or a layout that loses nothing.
     pub expected_lost: f64,
-    /// The same as it was measured; `None` where no sample is audited.
+    /// The measured rate and loss; `None` if no sample is audited.
     pub audit: Option<AuditStatistics>,
-    /// What it took to verify the filter's answers; `None` in other layouts than the verified one.
+    /// The cost of verifying the filter's answers; `None` in other layouts than the verified one.
     pub verified: Option<VerifiedStatistics>,
     /// The fingerprints by their length, the shortest first; empty in other layouts than the exact
     /// one.
@@ -78,8 +74,7 @@ pub struct ShardStatistics {
     pub generations: Vec<GenerationStatistics>,
 }
 
-/// Fingerprints of the exact layout that are of one length: those that came between two doublings
-/// of a shard.
+/// Fingerprints of the exact layout that have one length: they were inserted between two doublings of a shard.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -117,7 +112,7 @@ impl GenerationStatistics {
     }
 }
 
-/// What the verified layout did to lose nothing.
+/// The work of the verified layout to lose nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -136,17 +131,16 @@ pub struct VerifiedStatistics {
     /// Sorted runs that the fingerprints on disk are in.
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub runs: u64,
-    /// What the runs take on disk, in bytes.
+    /// Bytes of the runs on disk.
     #[cfg_attr(feature = "schemars", schemars(extend("x-metric" = "gauge")))]
     pub disk_bytes: u64,
-    /// What was written to keep the runs few, in bytes.
+    /// Bytes that were written to keep the runs few.
     pub bytes_written: u64,
-    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate: look at
-    /// the disk.
+    /// Reads and writes that failed. From the first on, URLs may be lost at the filter's rate: check the disk.
     pub failures: u64,
 }
 
-/// What the audit of a sample measured: the filter's errors as they were, not as they are expected.
+/// The filter's errors as the audit of a sample measured them, not as they are expected.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -160,7 +154,7 @@ pub struct AuditStatistics {
     pub shown: u64,
     /// URLs of the sample that were taken for seen when they were new.
     pub false_positives: u64,
-    /// Distinct URLs that were shown, in the sample or not: estimated, and exact where `sample` is 1.
+    /// Distinct URLs that were shown, in the sample or not: exact if `sample` is 1, else estimated.
     pub distinct: f64,
     /// Share of new URLs taken for seen, as a mean over the fill so far, 0 to 1: measured.
     pub rate: f64,
@@ -168,8 +162,8 @@ pub struct AuditStatistics {
     pub rate_low: f64,
     /// Upper bound of the 95 % interval of `rate`.
     pub rate_high: f64,
-    /// URLs lost in the whole set, estimated: each false positive of the sample stands for the URLs outside it at the
-    /// time. Where `sample` is 1, the count.
+    /// URLs lost in the whole set: counted if `sample` is 1, else estimated. Each false positive of the sample stands for the URLs that
+    /// were outside it at the time.
     pub lost: f64,
     /// The variance of `lost` that comes from sampling: URLs, squared.
     pub lost_variance: f64,
@@ -240,8 +234,7 @@ pub struct SeenStatistics {
     pub merged: ShardStatistics,
     /// One row a shard, in the shards' order.
     pub shards: Vec<ShardStatistics>,
-    /// Questions that no shard was asked, since the same thread had just asked the same: URLs,
-    /// since the set was made or loaded. See
+    /// Tests that no shard was asked, since the same thread had just shown the same URL: URLs, since the set was made or loaded. See
     /// [`SeenSet::insert_links`](super::SeenSet::insert_links).
     #[cfg_attr(feature = "serde", serde(default))]
     pub recent_hits: u64,
