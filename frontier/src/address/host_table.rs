@@ -32,14 +32,14 @@ impl<T> HostTable<T> {
     /// # Errors
     /// As `work_out`.
     pub fn of<S, E>(
-        said: &BTreeMap<HostPattern, S>,
+        rules: &BTreeMap<HostPattern, S>,
         mut work_out: impl FnMut(&[&S]) -> Result<T, E>,
     ) -> Result<Self, E> {
         let mut all = Self::default();
-        for pattern in said.keys() {
-            let fitting: Vec<&S> = pattern.and_wider().filter_map(|wider| said.get(&wider)).collect();
+        for pattern in rules.keys() {
+            let matching: Vec<&S> = pattern.and_wider().filter_map(|wider| rules.get(&wider)).collect();
             let table = if pattern.is_below { &mut all.below } else { &mut all.exact };
-            table.insert(pattern.base.as_str().into(), work_out(&fitting)?);
+            table.insert(pattern.base.as_str().into(), work_out(&matching)?);
         }
         Ok(all)
     }
@@ -143,12 +143,12 @@ mod tests {
     #[test]
     fn the_longest_name_says_all_that_the_others_say() {
         let names = ["a.x.test", "*.x.test", "*.test", "*.b.x.test"];
-        let said: BTreeMap<_, _> = names.iter().map(|name| (HostPattern::parse(name).unwrap(), *name)).collect();
-        let table = HostTable::of(&said, |fitting| {
-            Ok::<_, ()>(fitting.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        let rules: BTreeMap<_, _> = names.iter().map(|name| (HostPattern::parse(name).unwrap(), *name)).collect();
+        let table = HostTable::of(&rules, |matching| {
+            Ok::<_, ()>(matching.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
         });
         let table = table.unwrap();
-        for (host, fitting) in [
+        for (host, matching) in [
             ("a.x.test", Some("a.x.test *.x.test *.test")),
             ("a.x.test.", Some("a.x.test *.x.test *.test")),
             ("c.a.x.test", Some("*.x.test *.test")),
@@ -159,7 +159,7 @@ mod tests {
             ("test.other", None),
             ("", None),
         ] {
-            assert_eq!(table.get(host).map(String::as_str), fitting, "{host}");
+            assert_eq!(table.get(host).map(String::as_str), matching, "{host}");
         }
         assert!(HostTable::<u8>::default().get("x.test").is_none());
     }
@@ -168,18 +168,18 @@ mod tests {
     fn a_queue_has_its_own_rule_and_that_of_all_queues() {
         let names = ["@a.x.test", "@*", "*.x.test"];
         let pattern = |name: &&str| HostPattern::of_queue(name).or_else(|| HostPattern::parse(name)).unwrap();
-        let said: BTreeMap<_, _> = names.iter().map(|name| (pattern(name), *name)).collect();
+        let rules: BTreeMap<_, _> = names.iter().map(|name| (pattern(name), *name)).collect();
         let work_out =
-            |fitting: &[&&str]| Ok::<_, ()>(fitting.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
-        let table = HostTable::of(&said, work_out).unwrap();
-        for (host, fitting) in [
+            |matching: &[&&str]| Ok::<_, ()>(matching.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+        let table = HostTable::of(&rules, work_out).unwrap();
+        for (host, matching) in [
             ("@a.x.test", Some("@a.x.test @*")),
             ("@b.x.test", Some("@*")),
             ("@", Some("@*")),
             ("a.x.test", Some("*.x.test")),
             ("test", None),
         ] {
-            assert_eq!(table.get(host).map(String::as_str), fitting, "{host}");
+            assert_eq!(table.get(host).map(String::as_str), matching, "{host}");
         }
         assert_eq!(table.listed().iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["*.x.test", "@*", "@a.x.test"]);
         for text in ["a", "@", "@\n", "", "*"] {
