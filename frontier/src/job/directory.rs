@@ -24,6 +24,8 @@ const FRONTIER: &str = "frontier";
 pub const PAGES: &str = "pages.jsonl";
 /// The visits, if they are kept.
 pub const VISITS: &str = "pages.visits";
+/// The links of each page, if they are kept.
+const LINKS: &str = "links.jsonl";
 /// The list of refused links, if there is one.
 const SKIPPED: &str = "skipped.jsonl";
 /// The report.
@@ -42,13 +44,15 @@ const DROPPED: &str = "dropped.txt";
 const SOCKET: &str = "live.sock";
 
 /// The files that are removed when a job is overwritten. The lock file stays, since it is held. The manifest is replaced.
-const OUTPUTS: [&str; 20] = [
+const OUTPUTS: [&str; 22] = [
     PAGES,
     "pages.jsonl.cut",
     "pages.warc.gz.cut",
     "pages.warc.zst.cut",
     VISITS,
     "pages.visits.cut",
+    LINKS,
+    "links.jsonl.cut",
     SKIPPED,
     REPORT,
     "report.json.new",
@@ -58,7 +62,7 @@ const OUTPUTS: [&str; 20] = [
     "crawler.toml.new",
     SEEDS,
     "seeds.txt.new",
-    "cookies.txt",
+    COOKIES,
     "cookies.txt.new",
     DROPPED,
     "dropped.txt.new",
@@ -242,9 +246,11 @@ impl Job {
         self.directory.join(FRONTIER)
     }
 
-    /// Whether an output may have this name: it must be a plain file name, and not the name of one of the job's own files.
+    /// Whether an output may have this name: it must be a plain file name, and not the name of one of the job's own files. Links and visits
+    /// are outputs.
     pub fn has_room_for(&self, name: &str) -> bool {
-        let own = OUTPUTS.contains(&name) && name != VISITS || [FRONTIER, LOCK, "manifest"].contains(&name);
+        let own =
+            OUTPUTS.contains(&name) && ![LINKS, VISITS].contains(&name) || [FRONTIER, LOCK, "manifest"].contains(&name);
         !own && self.directory.join(name).parent() == Some(&self.directory)
             && Path::new(name).file_name().is_some_and(|file| file == name)
     }

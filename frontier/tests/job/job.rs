@@ -76,9 +76,14 @@ fn a_finished_job_is_kept_unless_it_is_to_be_overwritten() {
     assert_eq!(names(&root), ["lock", "manifest", "notes.txt", "pages.jsonl", "report.json"]);
     assert_eq!(Job::open_for_reading(root.path()).expect("the job").manifest(), &first);
 
+    for name in ["links.jsonl", "links.jsonl.cut", "pages.visits", "pages.visits.cut", "cookies.txt"] {
+        write(&root, name, "of the first job");
+    }
     let second = create(root.path(), true).expect("a job");
     assert_eq!(names(&root), ["lock", "manifest", "notes.txt"]);
     assert_ne!(second.manifest().id, first.id);
+    assert!(["links.jsonl", "pages.visits", "a.jsonl"].iter().all(|name| second.has_room_for(name)));
+    assert!(!["links.jsonl.cut", "cookies.txt", "frontier", "a/b"].iter().any(|name| second.has_room_for(name)));
 }
 
 #[test]
