@@ -1,4 +1,4 @@
-//! The answers of the world: pages, robots.txt, sitemaps, and the pages of sites without end.
+//! The answers of the world: pages, robots.txt, sitemaps, and the pages of endless sites.
 
 use std::fmt::Write;
 use std::io::Write as _;
@@ -29,7 +29,8 @@ pub struct Answer {
     pub latency: Duration,
     /// Whether the host compresses it for clients that accept gzip.
     pub gzip: bool,
-    /// Whether a second request would get another answer: after a server error, or a redirect to another spelling of the same address.
+    /// Whether the same request would get another answer next time: this is a server error, or a redirect to another spelling of the same
+    /// address.
     pub passing: bool,
 }
 
@@ -37,7 +38,7 @@ const LATENCY: u64 = 701;
 const LOCATION: u64 = 702;
 
 impl World {
-    /// Answers a request without a socket. `attempt` is 1 for the first request of this page, and only decides on errors that pass.
+    /// Answers a request without a socket. `attempt` is 1 for the first request for a page; only temporary errors depend on it.
     pub fn respond(&self, host: &str, path_and_query: &str, attempt: u32) -> Answer {
         self.answer(&self.find(host, path_and_query), attempt)
     }
@@ -104,7 +105,7 @@ impl World {
         answer
     }
 
-    /// Bytes that begin with the magic number of their type. The text in them that looks like a link is not one.
+    /// A file that begins with the magic number of its type. It has a text that looks like a link, which a crawler must not follow.
     fn file(&self, page: &WorldPage) -> Answer {
         let (content_type, magic): (_, &[u8]) = match page.style() {
             Style::File("png") => ("image/png", b"\x89PNG\r\n\x1a\n"),
@@ -199,7 +200,8 @@ impl World {
         (0..host.pages).filter(is_listed).map(|number| PageId { host: host.index, number }).collect()
     }
 
-    /// A host's answer for a sitemap, whether it has one or not. `file` 0 is the file that robots.txt names; the parts of an index follow.
+    /// A host's answer to a request for a sitemap; 404 if it has none. `file` 0 is the file that robots.txt names, and higher numbers are the
+    /// parts of an index.
     pub(super) fn sitemap_answer(&self, host: &WorldHost, file: u8) -> Answer {
         let has_index = host.pages >= INDEX_FROM;
         if !self.has_sitemap(host) || (file > 0 && !has_index) {
@@ -256,7 +258,7 @@ impl World {
         links
     }
 
-    /// The page at `at`: its host and its path.
+    /// The answer for a page of a trap. `at` is its host and path.
     pub(super) fn trap_answer(&self, trap: &Trap, at: &str) -> Answer {
         let dice = self.dice.on(SALT);
         let here = dice_of(self.dice, at, "");
@@ -292,7 +294,7 @@ impl World {
                 )
             }
             Trap::Filters(set) => {
-                // Each filter keeps about two of three things, and the order keeps all.
+                // Each filter keeps about two thirds of the things. The order, which is the last parameter, keeps all.
                 let filters = (0..PARAMETERS.len() as u64 - 1).filter(|bit| set & 1 << bit != 0);
                 let is_left = |thing: &u32| {
                     let dice = dice.on((8 << 32) + u64::from(*thing));
@@ -307,7 +309,7 @@ impl World {
             Trap::Thing(thing) => (Self::text(dice.on((9 << 32) + u64::from(*thing))), vec!["/things".to_owned()]),
             Trap::Maze(room) => {
                 let base = path.trim_end_matches('/');
-                // At this depth corridors end, and others begin.
+                // Paths have at most this depth: deeper rooms begin at the root again.
                 let base = if base.matches('/').count() < 8 { base } else { "" };
                 let door = |nth| format!("{base}/{}-{}", here.on(nth).pick(&WORDS), here.on(nth).on(1).pick(&WORDS));
                 (Self::text(dice.on((3 << 32) + u64::from(*room))), (0..3).map(door).collect())
@@ -335,7 +337,7 @@ impl World {
         Answer::html(200, "text/html".to_owned(), html.into_bytes())
     }
 
-    /// Sixty words that follow from these dice.
+    /// Sixty words, chosen by these dice.
     fn text(dice: Dice) -> String {
         let mut text = String::from("<p>");
         (0..60).for_each(|nth| _ = write!(text, "{} ", dice.on(nth).pick(&WORDS)));
@@ -379,7 +381,7 @@ fn id(dice: Dice) -> String {
     format!("7a{:010x}", dice.on(SALT).bits() >> 24)
 }
 
-/// One gzip member. Fast rather than small: the server shares its cores with the crawl.
+/// One gzip member. The compression is fast rather than good, since the server shares its cores with the crawl.
 pub(super) fn compress(body: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 2), Compression::fast());
     encoder.write_all(body)?;

@@ -1,8 +1,9 @@
-//! Dice: each number follows from the world's seed and from the choice that it decides. Also the lists of words that are drawn from.
+//! Dice: random numbers that depend only on the world's seed and on the choice that they decide. Also the lists of words to choose from.
 //!
-//! Which word is drawn depends on the length of its list. So even an appended word changes each world.
+//! Which word is chosen depends on the length of its list. So even an appended word changes every world.
 
-/// A number that stands for one choice of the world, and from which independent numbers follow. Equal on each machine: integers only.
+/// A random number for one choice of the world. Independent dice for further choices are derived from it. Only integers are used, so the
+/// numbers are the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dice(u64);
 
@@ -11,7 +12,7 @@ impl Dice {
         Self(mix(seed))
     }
 
-    /// The dice of one decision. `matter` is a constant of the caller, or a number that counts things.
+    /// The dice for one further choice. `matter` says which: a constant of the caller, or an index.
     pub(super) const fn on(self, matter: u64) -> Self {
         Self(mix(self.0 ^ mix(matter)))
     }

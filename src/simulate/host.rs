@@ -1,5 +1,5 @@
-//! A host of the world: its name, its tree of pages, and its habits; the kind and the address of each page; and its robots.txt, how it is
-//! served and what it forbids.
+//! A host of the world: its name, its tree of pages, and its properties; the kind and the address of each page; and its robots.txt, how that
+//! is served and what it forbids.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -15,11 +15,11 @@ pub(super) struct WorldHost {
     pub(super) pages: u32,
     /// Children of a page in that tree.
     pub(super) fan: u32,
-    /// Pages 1 to this are the sections' front pages.
+    /// The number of sections. Pages 1 to `sections` are their front pages.
     pub(super) sections: u32,
-    /// Pages after these that are the portal's lists of hosts, with addresses of a fixed form.
+    /// The number of pages after these that list hosts; only the portal has such pages.
     pub(super) lists: u32,
-    /// Each further choice follows from it.
+    /// The dice of all further choices.
     pub(super) dice: Dice,
 }
 
@@ -48,7 +48,7 @@ impl WorldHost {
         Self { index, pages, fan, sections, lists, dice }
     }
 
-    /// Pages below this number have no label in their address, or are lists.
+    /// The number of the first page that is neither the front page, nor a section's, nor a list.
     pub(super) const fn fixed(&self) -> u32 {
         1 + self.sections + self.lists
     }
@@ -63,7 +63,7 @@ impl WorldHost {
         self.named(self.dice.on(NAME).pick(&SUBDOMAINS).1)
     }
 
-    /// The name as people write it: with letters beyond ASCII for some.
+    /// The name as people write it: some names have letters beyond ASCII.
     pub(super) fn written(&self) -> String {
         self.named(self.dice.on(NAME).pick(&SUBDOMAINS).0)
     }
@@ -91,7 +91,7 @@ impl WorldHost {
         }
     }
 
-    /// Answers are compressed for clients that accept it.
+    /// Whether answers are compressed for clients that accept that.
     pub(super) fn gzip(&self) -> bool {
         self.dice.on(GZIP).per_mille(250)
     }
@@ -106,7 +106,7 @@ impl WorldHost {
 pub(super) struct WorldPage {
     pub(super) host: WorldHost,
     pub(super) number: u32,
-    /// Each further choice follows from it.
+    /// The dice of all further choices.
     pub(super) dice: Dice,
 }
 
@@ -163,7 +163,7 @@ pub(super) enum Style {
     Twin(Twin, Side),
 }
 
-/// The only difference between a page's address and its neighbor's, which must not be lost.
+/// The only difference between the addresses of two pages. A crawler that loses this difference loses a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Twin {
     /// `/docs/paper-16` and `/docs/Paper-16`
@@ -184,7 +184,7 @@ pub(super) enum Side {
     Odd,
 }
 
-/// How a whole page says nofollow.
+/// How a page declares nofollow for all its links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nofollow {
     Header,
@@ -205,15 +205,14 @@ impl WorldPage {
         Self { host, number, dice: host.dice.on(1 << 32 | u64::from(number)) }
     }
 
-    /// Only leaves of the tree answer with anything but HTML. So only robots rules and nofollow can cut off the pages below a
-    /// page.
+    /// Only leaves of the tree answer with anything but HTML. So only robots rules and nofollow can cut off a subtree.
     pub(super) fn kind(&self) -> PageKind {
         let first_leaf = self.host.first_leaf();
         if self.number < first_leaf.max(self.host.fixed()) {
             return PageKind::Html;
         }
         let status = self.dice.on(STATUS).pick(&[301, 301, 302, 302, 303, 307, 308]);
-        // Four leaves in a row are a chain of three hops, or have a loop of two.
+        // A block of four leaves may be a chain of three redirects, or have a loop of two.
         let block = self.number / 4 * 4;
         if block >= first_leaf.max(self.host.fixed()) && block + 4 <= self.host.pages {
             let redirect = |to| PageKind::Redirect { status, to };
@@ -232,7 +231,7 @@ impl WorldPage {
             15..25 => PageKind::Respelled,
             25..40 => PageKind::Dead { status: self.dice.on(STATUS).on(1).pick(&[404, 404, 404, 410]) },
             40..70 => PageKind::File,
-            // Each of these makes its host rest, so a host has about five of them, however large it is.
+            // Each of these makes its host rest. A host has about five, however large it is.
             70..76 if self.number < first_leaf.saturating_add(1_000) => PageKind::Flaky {
                 status: self.dice.on(STATUS).on(2).pick(&[500, 503, 503]),
                 failures: self.dice.on(STATUS).on(3).pick(&[1, 1, 1, 2]),
@@ -286,7 +285,7 @@ impl WorldPage {
         }
     }
 
-    /// The section whose directory its address is in.
+    /// The section in whose directory the page is; `None` if it is in none.
     pub(super) fn section(&self) -> Option<u32> {
         match self.style() {
             Style::Front | Style::List | Style::Home | Style::Cafe => None,
@@ -301,8 +300,8 @@ impl WorldPage {
         dice.on(SECTION).below(self.host.sections.max(1))
     }
 
-    /// Path and query, spelled as the world's own key: escapes in upper case and only where needed, the query sorted.
-    /// A number follows a hyphen exactly once; it leads back to the page.
+    /// Path and query, in the spelling that is the world's own key: escapes in upper case and only where needed, the query
+    /// sorted. There is exactly one number after a hyphen, from which the page can be found.
     pub(super) fn path(&self) -> String {
         let style = self.style();
         let section = self.section().map_or("", |section| self.host.section(section));
@@ -368,7 +367,7 @@ pub(super) enum Service {
     Unavailable,
 }
 
-/// The one rule for all agents. Which pages it forbids follows from how their addresses are made, not from matching text.
+/// The one rule for all agents. Whether it forbids a page is known from the page's style and section, without matching its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     Files,
@@ -392,8 +391,8 @@ const DELAYED: u64 = 203;
 const DECOY: u64 = 204;
 
 impl WorldRobots {
-    /// The first five hosts have each kind of service, and the last one is served directly, so that it can have a Crawl-delay: so small
-    /// worlds have all of these, too.
+    /// The first five hosts have each kind of service, and the last host's is direct, so that it can have a Crawl-delay. So even small worlds
+    /// have all kinds.
     pub(super) fn of(host: &WorldHost, hosts: u32) -> Self {
         let service = match (host.index, host.dice.on(SERVICE).below(100)) {
             (0 | 2, _) => Service::Direct,

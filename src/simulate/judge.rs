@@ -1,4 +1,4 @@
-//! The judge of a crawl: it sees every request, every answer and the rests between them. Its judgment compares them with the truth.
+//! The judge of a crawl sees every request and every answer, and the rests between them. Its judgment compares them with the truth.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,9 +13,9 @@ use super::truth::{Reach, Truth, TruthOptions};
 use super::world::{PageId, World};
 use crate::frontier::Timestamp;
 
-/// Sees each request and each answer of a crawl, and remembers all that the judgment needs.
+/// Sees each request and each answer of a crawl, and remembers what the judgment needs.
 ///
-/// Takes two bytes a page and 64 a host, however many requests come. Time is an argument: it reads no clock.
+/// It takes two bytes a page and 64 a host, however many requests come. Time is an argument: it reads no clock.
 #[derive(Debug)]
 pub struct Judge {
     /// Requests for each page, counted up to 255.
@@ -33,9 +33,9 @@ pub struct Judge {
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLog {
     pub(super) robots_requests: u32,
-    /// One of them got a final answer.
+    /// A request for robots.txt got a final answer.
     robots_known: bool,
-    /// A page was requested before that.
+    /// A page or sitemap was requested before that.
     pub(super) asked_before_robots: bool,
     in_flight: u16,
     /// The most requests that were under way at once.
@@ -67,7 +67,8 @@ impl Judge {
         }
     }
 
-    /// A request arrives. Returns which attempt it is, from 1. `url` gives the requested URL, which is kept if it is unknown.
+    /// Call this when a request arrives. Returns the number of the attempt, from 1. `url` returns the requested URL, which is kept if no page
+    /// has it.
     pub fn arrived(&self, world: &World, asked: &Asked, url: impl FnOnce() -> String, now: Timestamp) -> u32 {
         self.all_requests.fetch_add(1, Ordering::Relaxed);
         match *asked {
@@ -105,7 +106,7 @@ impl Judge {
         }
     }
 
-    /// The answer to a request is sent; `None` if its client has left. Neither that nor a `passing` answer counts as a fetch.
+    /// Call this when an answer is sent, or with `None` if the client has left. Neither `None` nor a `passing` answer counts as a fetch.
     pub fn answered(&self, world: &World, asked: &Asked, answer: Option<&super::Answer>, now: Timestamp) {
         let (Asked::Page { id: PageId { host, .. }, .. } | Asked::Robots { host, .. } | Asked::Sitemap { host, .. }) =
             *asked
@@ -126,7 +127,7 @@ impl Judge {
         }
     }
 
-    /// How often a page was fetched, counted up to 255: answered with anything but a passing error or another spelling of itself.
+    /// How often a page was fetched, counted up to 255. A temporary error, or a redirect to another spelling, does not count.
     ///
     /// # Panics
     /// If the page belongs to another world.
@@ -192,12 +193,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A crawl compared with the truth: the pages that an ideal crawl of the simulated web fetches, and those that this one fetched.
+/// A crawl compared with the truth: the pages that an ideal crawl of the simulated web fetches, and the pages that this crawl fetched.
 ///
 /// A page is one address, in any spelling and with any answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgment {
-    /// The number from which the world follows.
+    /// The seed of the world's random numbers.
     pub seed: u64,
     /// Its hosts.
     pub hosts: u32,
@@ -209,20 +210,20 @@ pub struct Judgment {
     pub fetched: u64,
     /// How many of these were not fetched.
     pub missed: u64,
-    /// How many of the missed pages the filter took for seen without having seen them, or are linked to only from such pages. `None` until
+    /// How many of the missed pages the filter lost: it wrongly took them for seen, or only such pages lead to them. `None` until
     /// [`Judgment::explain`] has counted them.
     pub missed_by_filter: Option<u64>,
-    /// Pages fetched more than once. A passing error, or a redirect to another spelling, does not count as a fetch.
+    /// Pages fetched more than once. A temporary error, or a redirect to another spelling, does not count as a fetch.
     pub fetched_twice: u64,
     /// Pages requested although robots.txt forbids them.
     pub fetched_against_robots: u64,
-    /// Pages requested that an ideal crawl cannot reach: only nofollow leads there, or the scope ends before.
+    /// Pages requested that an ideal crawl does not reach: only nofollow links lead there, or they are out of scope.
     pub fetched_beyond: u64,
-    /// Requests for pages that the world does not have: links were resolved wrongly.
+    /// Requests for pages that the world does not have. The crawler resolved links wrongly.
     pub unknown_urls: u64,
     /// Examples of these URLs.
     pub unknown_samples: Vec<String>,
-    /// Requests to sites without end.
+    /// Requests to endless sites.
     pub trapped: u64,
     /// Requests in all.
     pub requests: u64,
@@ -234,16 +235,15 @@ pub struct Judgment {
     pub hosts_concurrent: u64,
     /// Hosts whose shortest rest was below the delay, or below their own Crawl-delay. Judged only where a host has one connection.
     pub hosts_hurried: u64,
-    /// Requests to a host during the rest that its last Retry-After asked for. Judged only where a host has one connection: of several
-    /// requests, some may be on their way already.
+    /// Requests to a host during the rest that its last Retry-After asked for. Judged only where a host has one connection: with more
+    /// connections, requests may already be on their way.
     pub before_retry_after: u64,
     /// The shortest rest of any host, from an answer to the next request; `None` if no host got a second request.
     pub smallest_rest_us: Option<u64>,
 }
 
 impl Judge {
-    /// Compares the requests with the truth. `delay` is the rest that each host was to get, and `connections` is how many requests to it
-    /// may be under way at once.
+    /// Compares the requests with the truth. Each host should get a rest of `delay`, and at most `connections` requests at once.
     pub fn judgment(&self, world: &World, truth: &Truth, delay: Duration, connections: u8) -> Judgment {
         let is_alone = connections == 1;
         let (unknown_urls, unknown_samples) = self.unknown();
@@ -273,7 +273,7 @@ impl Judge {
         let mut smallest: Option<Duration> = None;
         for index in 0..world.hosts() {
             let host = self.host(index);
-            // A crawl that ignores robots.txt cannot know it.
+            // A crawl that ignores robots.txt does not know the Crawl-delay.
             let own = if truth.options().robots { world.crawl_delay(index) } else { None };
             let due = delay.max(own.unwrap_or_default());
             judgment.robots_requests += u64::from(host.robots_requests);
@@ -294,26 +294,25 @@ impl Judge {
 }
 
 impl Judgment {
-    /// Counts how many of the missed pages were lost to the filter: `claimed` says whether the filter takes a missed page's URL for seen.
-    /// Pages that only such pages lead to are lost with them.
+    /// Counts how many of the missed pages the filter lost. `claimed` says whether the filter takes a missed page's URL for seen. Pages to
+    /// which only such pages lead are lost, too.
     pub fn explain(&mut self, world: &World, judge: &Judge, truth: &Truth, mut claimed: impl FnMut(&str) -> bool) {
         let missed: Vec<PageId> = judge.missed(world, truth).collect();
         let without: HashSet<PageId> = missed.iter().copied().filter(|&id| claimed(&world.url(id))).collect();
         let lost = without.len() as u64;
         let rest = world.truth(&TruthOptions { without: without.clone(), ..truth.options().clone() });
-        let behind =
+        let cut_off =
             missed.iter().filter(|&&id| !without.contains(&id) && rest.reach(world, id) != Reach::Reachable).count()
                 as u64;
-        self.missed_by_filter = Some(lost + behind);
+        self.missed_by_filter = Some(lost + cut_off);
     }
 
-    /// Whether there are no [faults](Self::faults): no page missed except by the filter, no page fetched twice, no forbidden page, and no
-    /// host hurried.
+    /// Whether there are no [faults](Self::faults).
     pub fn is_clean(&self) -> bool {
         self.faults().next().is_none()
     }
 
-    /// The faults of the crawl, each with its count: a good crawl has none.
+    /// The faults of the crawl, each with its count. A good crawl has none: the filter's losses are not among them.
     pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let missed = self.missed.saturating_sub(self.missed_by_filter.unwrap_or(0));
         [

@@ -1,4 +1,4 @@
-//! The links of a page, and how each is written: one page has many spellings.
+//! The links of a page, and their spellings: the address of a page can be written in many ways.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::dice::{Dice, WORDS};
 use super::host::{Hop, PageKind, Style, WorldHost, WorldPage};
 use super::world::{PageId, World};
 
-/// A link of the model; its spelling and its markup follow from its dice.
+/// A link, without its text. The dice determine its spelling and its markup.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorldLink {
     pub(super) to: PageId,
@@ -19,12 +19,12 @@ const TREE: u64 = 402;
 const AWAY: u64 = 403;
 
 impl World {
-    /// The links of an HTML page. It links to each of its children in its host's tree, so that each page is linked to at least once. Its
-    /// other links lead to pages that are linked to already, as most links of real pages do.
+    /// The links of an HTML page. It links to each of its children in its host's tree, so each page has at least one link to it. Its other
+    /// links lead to pages that have a link already, like most links of real pages.
     pub(super) fn links(&self, page: &WorldPage) -> Vec<WorldLink> {
         let host = &page.host;
         let mut links = Vec::new();
-        // 93 of 100 pages are HTML, and their links make up for the others.
+        // Only 93 of 100 pages are HTML, so each of them has more links.
         let share = u32::from(self.options().duplicate_percent);
         let hundredths = share * 100 * 100 / (100 - share) / 93;
         let dice = page.dice.on(DUPLICATE);
@@ -77,7 +77,7 @@ impl World {
             Hop::Away => {
                 let dice = page.dice.on(AWAY);
                 let candidate = |nth: u64| self.at(dice.on(nth).below(self.pages()));
-                // A chain has three hops at most, so this hop leads to a page that does not redirect.
+                // A chain of redirects must not grow beyond three, so this one leads to a page that does not redirect.
                 (0..4)
                     .map(candidate)
                     .find(|&id| self.page(id).kind() == PageKind::Html)
@@ -87,7 +87,7 @@ impl World {
     }
 }
 
-/// The lower the number, the likelier: the density falls like a logarithm.
+/// A random page of a host. Low numbers are likelier: the density falls like a logarithm.
 fn popular(host: u32, pages: u32, dice: Dice) -> PageId {
     let (one, two) = (u64::from(dice.below(pages)), u64::from(dice.on(1).below(pages)));
     #[expect(clippy::cast_possible_truncation, reason = "less than `pages`, a u32")]
@@ -117,7 +117,7 @@ impl Base {
     }
 }
 
-/// One of the many ways to write a page's address. [`World::find`] finds the page by each of them.
+/// One of the many ways to write a page's address. [`World::find`] finds the page from each of them.
 pub(super) fn spell(page: &WorldPage, base: &Base, dice: Dice) -> String {
     let mut href = respell(page, dice.on(DECORATION));
     let form = dice.on(FORM);

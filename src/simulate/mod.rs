@@ -1,4 +1,4 @@
-//! A simulated web, deterministic from a number, served on loopback.
+//! A simulated web on loopback. It is determined by a seed.
 //!
 //! ```
 //! use crawler::simulate::{SimulateOptions, World};
@@ -9,14 +9,14 @@
 //! # Ok::<(), crawler::simulate::SimulateError>(())
 //! ```
 //!
-//! A [`World`] is a function: [`World::respond`] computes each page when it is requested. Its links are spelled in many ways, and
-//! [`World::find`] leads each spelling back to one page by the world's own rules. [`World::truth`] walks the same links without any text,
-//! so it knows what an ideal crawl fetches. A [`Server`] serves the world and shows each request to a [`Judge`]. The judge's [`Judgment`]
-//! compares the crawl with the truth.
+//! A [`World`] is a function: [`World::respond`] computes a page when it is requested. Links have many spellings, and [`World::find`] finds
+//! the page of each spelling, by the world's own rules. [`World::truth`] walks the links as ids, without any text, to learn what an ideal
+//! crawl fetches. A [`Server`] serves the world, and reports each request to a [`Judge`]. The judge's [`Judgment`] compares the crawl with
+//! the truth.
 //!
 //! The simulated web does not represent the HTML of the real web, or its networks: every name resolves to one address, and every page is
-//! well-formed. Only the links are as careless as people write them. On request, there are also sites without end: a [`Trap`] is a page of
-//! one.
+//! well-formed. Only the links are written as carelessly as on real pages. On request there are also endless sites, whose pages are
+//! [`Trap`]s.
 
 mod answer;
 mod dice;

@@ -1,4 +1,4 @@
-//! Renders a page as HTML: its links in all their markup, running text, and things that look like links but are not.
+//! Renders a page as HTML: links in different markup, running text, and things that look like links but are not.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use super::host::{Charset, Nofollow, WorldPage};
 use super::links::{Base, WorldLink, spell};
 use super::world::{FILLER_BYTES, PageId, World};
 
-/// The bounds of sixteen equally likely ranges of page sizes, by a log-normal distribution (median 9,000 bytes, sigma 0.9) with the tails
-/// cut.
+/// The bounds of sixteen equally likely ranges of page sizes. The sizes have a log-normal distribution (median 9,000 bytes, sigma 0.9) with
+/// its tails cut.
 const SIZES: [u32; 17] = [
     2_000, 2_300, 3_200, 4_100, 4_900, 5_800, 6_800, 7_800, 9_000, 10_400, 12_000, 14_000, 16_500, 20_000, 25_300,
     35_800, 60_000,
@@ -114,7 +114,7 @@ impl World {
         html
     }
 
-    /// The base of a page: few pages have one, and a third of these point to another host.
+    /// The `<base>` of a page: few pages have one, and about a third of these point to any page of the world.
     fn base(&self, page: &WorldPage) -> Option<Base> {
         let dice = page.dice.on(BASE);
         let other = |place| Base::of(&self.page(self.at(place)));
@@ -166,7 +166,7 @@ impl World {
 
 fn element(link: &WorldLink) -> Element {
     match link.dice.on(MARKUP).on(5).below(100) {
-        // On other elements `rel` means something else, or nothing.
+        // Only anchors have `rel="nofollow"`: on other elements `rel` means something else, or nothing.
         _ if link.nofollow => Element::Anchor,
         0..3 => Element::Area,
         3..5 => Element::Frame,

@@ -1,16 +1,16 @@
-//! What a request asks for: the page that an address means, in any spelling; or a page of a site without end, in which a crawler must not
-//! drown.
+//! Finds the page that a request asks for, in any spelling of its address. It may be a page of an endless site: a trap, in which a crawler
+//! must not be caught.
 //!
-//! | host | without end | text of its pages |
+//! | host | endless are its | text of its pages |
 //! |---|---|---|
 //! | `calendar` | months | their days |
-//! | `shop` | each link has a new session id in its path | 40 pages, whatever the session |
-//! | `facets` | six filters, one after the other, in any order | one list for each set of filters |
-//! | `filters` | eight filters in a query, and two orders | which of 30 things are left, each with a page of its own |
+//! | `shop` | session ids: each link has a new one in its path | 40 pages, whatever the session |
+//! | `facets` | orders of six filters in a path | one list for each set of filters |
+//! | `filters` | combinations of eight filters and an order in a query | the things that are left of 30, each with a page of its own |
 //! | `maze` | paths: each room has doors to three more | one of four texts |
-//! | `mirror` | the portal once more, on a host of its own | what the portal says |
-//! | `forum` | a fixed number of links to edit posts and to reply to them | 500 for an edit; for a reply, a redirect to the page to sign in |
-//! | `*.wild-simulated.test` | hosts | its own name, and the same text on each host |
+//! | `mirror` | nothing: it is the portal again, on another host | the portal's text |
+//! | `forum` | nothing, but it has many links to edit posts and to reply | 500 for an edit; for a reply, a redirect to the sign-in page |
+//! | `*.wild-simulated.test` | hosts | the host's name, and the same text on each host |
 //!
 //! None of these sites is part of the truth. The portal links to all of them, and none has a robots.txt.
 
@@ -18,7 +18,7 @@ use super::dice::Dice;
 use super::host::{MOVED, SITEMAP, SITEMAP_PARTS, WorldPage};
 use super::world::{PageId, World};
 
-/// What a request asks for.
+/// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Asked {
@@ -43,9 +43,9 @@ pub enum Asked {
         /// 0 is the one that its robots.txt names, or would name.
         file: u8,
     },
-    /// A page of a site without end.
+    /// A page of an endless site.
     Trap {
-        /// Which one.
+        /// The page.
         trap: Trap,
         /// Host and path.
         at: String,
@@ -55,8 +55,8 @@ pub enum Asked {
 }
 
 impl World {
-    /// The page that a request means. Knows each spelling that the world itself writes, after a client has resolved it. Does not use the
-    /// crawler's own rules, so that their errors show.
+    /// The target of a request. It is found from each spelling that the world itself writes, after a client has resolved it. The crawler's own
+    /// rules are not used here, so that their errors show.
     pub fn find(&self, host: &str, path_and_query: &str) -> Asked {
         let host = host.strip_suffix(":80").unwrap_or(host);
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// The page of a trap that a request means; `None` if it is in none.
+    /// The page of a trap that a request asks for; `None` if it is not in a trap.
     fn find_trap(&self, host: &str, path: &str) -> Option<Asked> {
         let mirrored = || match self.find(&self.host_name(0), path) {
             Asked::Page { id, .. } => Some(id),
@@ -111,7 +111,7 @@ impl World {
     }
 }
 
-/// The digits after the first hyphen that has some.
+/// The number after the first hyphen that is followed by digits.
 fn label(path: &str) -> Option<u32> {
     path.split('-').skip(1).find_map(|rest| {
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -144,7 +144,7 @@ fn plain(path_and_query: &str) -> (String, bool) {
     (plain, session)
 }
 
-/// Decodes unreserved characters (RFC 3986 section 2.3); the other escapes get upper-case digits.
+/// Decodes escaped unreserved characters (RFC 3986 section 2.3). Other escapes get upper-case digits.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -160,7 +160,7 @@ fn unescape(text: &str) -> String {
     plain + rest
 }
 
-/// A page of a site without end.
+/// A page of an endless site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trap {
@@ -209,7 +209,7 @@ pub(super) const PARAMETERS: [&str; 9] = ["brand", "colour", "deal", "fit", "kin
 pub(super) const THINGS: u32 = 30;
 /// Pages of the shop.
 pub(super) const SHOP_PAGES: u32 = 40;
-/// Pages of the forum that fail, one after the other: more than a host may fail in a row.
+/// Pages of the forum that fail: more than the number of failures in a row after which a host is given up.
 pub(super) const EDITS: u32 = 36;
 /// Pages of the forum that all redirect to one.
 pub(super) const REPLIES: u32 = 200;
@@ -219,7 +219,7 @@ pub(super) const SIGN_IN: &str = "/sign-in";
 pub(super) const SALT: u64 = 801;
 
 impl Trap {
-    /// The page of a trap that a request means; `None` if it is in none. `mirrored` is the portal's page at this path.
+    /// The page of a trap that a request asks for; `None` if it is not in a trap. `mirrored` returns the portal's page at this path.
     pub(super) fn of(world: Dice, host: &str, path: &str, mirrored: impl FnOnce() -> Option<PageId>) -> Option<Self> {
         Some(match (host, path) {
             (CALENDAR | SHOP | FACETS | QUERIES | MAZE | MIRROR | FORUM, "/robots.txt") => Self::Robots,

@@ -1,4 +1,4 @@
-//! The server of a simulated web, on loopback by default. It shows each request to the judge.
+//! The server of a simulated web, on loopback by default. It reports each request to the judge.
 
 use std::convert::Infallible;
 use std::io;
@@ -55,7 +55,7 @@ impl Server {
         Self::start_at(world, (Ipv4Addr::LOCALHOST, 0).into()).await
     }
 
-    /// Listens at this address, and answers from tasks of the current runtime. Where its port is 0, the system chooses one.
+    /// Listens at this address, and answers from tasks of the current runtime. If the port is 0, the system chooses one.
     ///
     /// # Errors
     /// If the address cannot be listened on.
@@ -139,7 +139,7 @@ async fn respond(site: &Site, request: &Request<Incoming>) -> Response<Full<Byte
     response.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-/// A request under way. The judge learns of its end, even if the client closes the connection first.
+/// A request under way. The judge learns of its end when this is dropped, even if the client closes the connection first.
 struct Pending<'a> {
     site: &'a Site,
     asked: Asked,

@@ -1,4 +1,4 @@
-//! The truth: the pages that an ideal crawl of the world fetches, by the world's links alone.
+//! The truth: the pages that an ideal crawl of the world fetches, computed from the world's links.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -22,10 +22,10 @@ pub struct TruthOptions {
     pub nofollow: bool,
     /// It stays on the hosts of its seeds; otherwise all hosts are in scope.
     pub seed_hosts_only: bool,
-    /// It follows at most this many links from a seed; redirects do not count. A real crawl may find a page by a longer way first, and then
-    /// fetch less: with a limit, the truth is an upper bound.
+    /// It follows at most this many links from a seed; redirects do not count. A real crawl may find a page by a longer path first, and then
+    /// fetch fewer pages: with a limit, the truth is an upper bound.
     pub max_depth: Option<u32>,
-    /// Pages that it ignores as if nothing linked to them. Pages that become unreachable by that are lost with them.
+    /// Pages that it ignores, as if nothing linked to them. Pages to which only these lead are unreachable, too.
     pub without: HashSet<PageId>,
 }
 
@@ -56,7 +56,7 @@ pub enum Reach {
     Unreachable,
 }
 
-/// The pages that an ideal crawl fetches, by the model of the world: no HTML is parsed, and no address is compared. Takes one byte a page.
+/// The pages that an ideal crawl fetches. No HTML is parsed for it, and no address is compared. It takes one byte a page.
 #[derive(Clone, Debug)]
 pub struct Truth {
     reaches: Vec<Reach>,
@@ -64,7 +64,7 @@ pub struct Truth {
 }
 
 impl World {
-    /// Walks the world's links; takes about as long as rendering one page in twenty.
+    /// Walks the world's links. This takes about a twentieth of the time of rendering all pages.
     pub fn truth(&self, options: &TruthOptions) -> Truth {
         let seeds = if options.seeds.is_empty() { vec![PageId::PORTAL] } else { options.seeds.clone() };
         let mut walk = Walk {
@@ -140,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The pages that the sitemaps of a page's host list; none if the host was asked before.
+    /// The pages that the sitemaps of a page's host list; none if they were read before.
     fn listed(&mut self, page: &WorldPage) -> Vec<(PageId, u32)> {
         let TruthOptions { robots, seed_hosts_only, sitemaps, max_depth, .. } = *self.options;
         let is_read = sitemaps && (robots || seed_hosts_only) && max_depth != Some(0);

@@ -1,25 +1,25 @@
-//! The world itself: hosts, pages and links, all from one number; its options, and the portal's lists of all hosts.
+//! The world itself: its hosts and pages, all determined by a seed; its options, and the portal's lists of all hosts.
 
 use std::time::Duration;
 
 use super::dice::{Dice, WORDS};
 use super::host::{Service, WorldHost, WorldPage, WorldRobots};
 
-/// A web that follows from a number: hosts, pages, links and robots rules are computed when they are needed, never stored.
+/// A web that is determined by a seed. Hosts, pages, links and robots rules are computed when they are needed, never stored.
 ///
-/// Takes four bytes a host and 64 KiB, however many pages it has.
+/// It takes four bytes a host and 64 KiB, however many pages it has.
 #[derive(Debug)]
 pub struct World {
     options: SimulateOptions,
     pub(super) dice: Dice,
-    /// Where each host's pages begin among all pages; one entry more than there are hosts.
+    /// The index of each host's first page among all pages, and at the end the number of all pages.
     first: Vec<u32>,
     pub(super) lists: Lists,
     /// Running text, ASCII, to cut paragraphs from.
     pub(super) filler: String,
 }
 
-/// One address of the world, however it is spelled: pages with equal ids are one page, and no others are.
+/// A page of the world. All spellings of its address have the same id, and different pages have different ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId {
     /// 0 is the portal.
@@ -29,7 +29,7 @@ pub struct PageId {
 }
 
 impl PageId {
-    /// The page from which all others can be reached, as far as rules allow.
+    /// The front page of the portal. All pages can be reached from it, as far as the rules allow.
     pub const PORTAL: Self = Self { host: 0, number: 0 };
 }
 
@@ -143,8 +143,8 @@ impl World {
     }
 }
 
-/// Shares out the pages by Zipf's law in integers: the host of rank r weighs 1/r, and the portal as much as its share needs. Returns where
-/// each host's pages begin.
+/// Divides the pages among the hosts by Zipf's law, in integers: the host of rank r has the weight 1/r, and the portal the weight that its
+/// share needs. Returns the index of each host's first page.
 fn share_out(options: &SimulateOptions) -> Vec<u32> {
     const ONE: u64 = 1 << 32;
     let others: u64 = (1..u64::from(options.hosts)).map(|index| ONE / (index + 1)).sum();
@@ -198,21 +198,21 @@ fn filler(world: Dice) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SimulateOptions {
-    /// The number that everything else follows from.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Hosts, each with at least one page.
     pub hosts: u32,
     /// Addresses in all: pages, files, redirects and dead ones.
     pub pages: u32,
-    /// Share of the pages on the largest host, 1 to 100; more if there are so few hosts that another would be larger.
-    /// The others follow Zipf's law: half, a third, a quarter.
+    /// Share of the pages on the largest host, the portal, 1 to 100. With few hosts it is larger, so that no other host exceeds it. The
+    /// others follow Zipf's law: half, a third, a quarter.
     pub largest_host_percent: u8,
     /// Share of the links that lead to a page to which another link leads already, 0 to 98.
     pub duplicate_percent: u8,
-    /// Share of the hosts that answer slowly, 0 to 100. Hosts with more than 1,000 pages never do: they would decide how long the whole
-    /// crawl takes.
+    /// Share of the hosts that answer slowly, 0 to 100. Hosts with more than 1,000 pages are never slow: they would determine how long the
+    /// whole crawl takes.
     pub slow_host_percent: u8,
-    /// How long a slow host takes to answer, give or take a half.
+    /// How long a slow host takes to answer; half less to half more.
     pub latency: Duration,
     /// The `Crawl-delay` of the few hosts that have one (of at most 100 pages each). On the wire it is in seconds.
     pub crawl_delay: Duration,
@@ -221,8 +221,8 @@ pub struct SimulateOptions {
     /// Of the hosts with a robots.txt, the share whose robots.txt names a sitemap, 0 to 100. A sitemap also lists pages that nothing else
     /// leads to.
     pub sitemap_percent: u8,
-    /// Whether the portal also links to sites without end: a calendar, sessions, filters, a maze, a mirror, a forum, and a domain on which
-    /// each name is a host. They are not part of the truth.
+    /// Whether the portal also links to endless sites: a calendar, sessions, filters, a maze, a mirror, a forum, and a domain on which each
+    /// name is a host. They are not part of the truth.
     pub trap: bool,
 }
 
