@@ -2,20 +2,20 @@
 //!
 //! ```text
 //!   worker ──▶ http ──▶ core: a named crawl ──▶ its thread ──▶ Frontier ──▶ its job directory
-//!   worker ──▶  ▲                                  │ one flush for all that has come meanwhile
+//!   worker ──▶  ▲                                  │ one flush for all calls of a turn
 //!               └────────── answers ◀──────────────┘
 //!   client ──▶ resp ──▶ filters: a named filter ──▶ SeenSet and its log
 //! ```
 //!
 //! - [`core`] has named crawls, each a job directory with a thread of its own. It knows no transport.
-//! - [`http`] is the face that workers see: HTTP/1.1 and 2, JSON and lines of JSON.
-//! - [`filters`] has named seen filters, and [`resp`] is their face: Redis' protocol.
-//! - `access` is what both faces share: the token, TLS, and how slow clients are dropped.
+//! - [`http`] is the workers' API: HTTP/1.1 and 2, JSON and lines of JSON.
+//! - [`filters`] has named seen filters, and [`resp`] serves them over Redis' protocol.
+//! - `access` is what both servers share: the token, TLS, and timeouts for slow clients.
 //!
-//! **Answered is durable.** A crawl's thread does what has come since its last turn, flushes its journal once, and only then answers. So an
-//! acknowledged URL or completion survives `kill -9`, and the more clients there are, the more share a flush.
+//! **Answered is durable.** A crawl's thread acts on all calls that have come since its last turn, flushes its journal once, and only then
+//! answers. So an acknowledged URL or completion survives `kill -9`, and with more clients, more calls share a flush.
 //!
-//! **Twice is as once.** URLs that are sent again are `seen`, and a completion that is sent again gets the answer of the first: see
+//! **Calls are idempotent.** A URL that is sent again is `seen`, and a completion that is sent again gets the first answer again: see
 //! [`LeaseToken`](crate::frontier::LeaseToken).
 
 mod access;

@@ -1,4 +1,4 @@
-//! Who may ask, and how: what all faces of the server share.
+//! Access to the server: the token, TLS and the timeouts that its protocols share.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -17,23 +17,23 @@ pub(super) use stalls::Impatient;
 pub use tls::{Certificate, CertificateError};
 pub(super) use token::SecretToken;
 
-/// Who may ask, and how.
+/// Who may connect, and whether connections are encrypted.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// The token that every client must give. Without one, only this machine may ask.
+    /// The token that every client must give. Without a token, only this machine may connect.
     pub token: Option<String>,
-    /// For TLS. Without one, connections are plain.
+    /// For TLS. Without a certificate, connections are not encrypted.
     pub certificate: Option<Certificate>,
 }
 
 impl Access {
-    /// Checks that other machines cannot reach an address for which there is no token.
+    /// Checks that there is a token, or that other machines cannot reach the address.
     ///
     /// # Errors
-    /// If they could.
+    /// If neither holds.
     pub(super) fn check(&self, address: SocketAddr) -> io::Result<()> {
         if !address.ip().is_loopback() && self.token.is_none() {
-            let reason = "other machines could reach it: give a token, or an address of this machine alone";
+            let reason = "other machines could reach it: give a token, or a loopback address";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
         }
         Ok(())

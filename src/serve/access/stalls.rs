@@ -1,4 +1,4 @@
-//! Ends connections whose clients do not take their answers, or never begin to ask.
+//! Ends connections whose clients do not read their answers, or never begin a request.
 
 use std::io;
 use std::pin::Pin;
@@ -8,17 +8,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A connection on which a write fails that makes no progress for too long, and a read before it has begun.
+/// A connection with two timeouts: a write fails if it makes no progress for too long, and a read if the first bytes take too long.
 #[derive(Debug)]
 pub(in crate::serve) struct Impatient<T> {
     inner: T,
     patience: Duration,
-    /// Runs while a write waits; made at the first one that does.
+    /// The timer of a write that waits; made at the first such write.
     stalled: Option<Pin<Box<Sleep>>>,
     is_stalled: bool,
-    /// Runs until the first bytes are here, by which the version of HTTP is known: from then on, that has times of its own.
+    /// The timer of the first bytes, which tell the version of HTTP. After them, hyper's own timeouts hold.
     begins: Option<Pin<Box<Sleep>>>,
-    /// Bytes that are still to come before that.
+    /// How many of the first bytes are still to come.
     unread: usize,
 }
 
@@ -31,12 +31,12 @@ impl<T> Impatient<T> {
         Self { begins: Some(Box::pin(sleep(idle))), ..Self::writes(inner, patience) }
     }
 
-    /// A connection of which only the writes are judged.
+    /// A connection on which only writes have a timeout.
     pub(in crate::serve) fn writes(inner: T, patience: Duration) -> Self {
         Self { inner, patience, stalled: None, is_stalled: false, begins: None, unread: PREFACE }
     }
 
-    /// What a write has said; an error if it and those before it have waited for too long.
+    /// The result of a write; an error if writes have made no progress for too long.
     fn judge<R>(&mut self, context: &mut Context<'_>, wrote: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if wrote.is_ready() {
             self.is_stalled = false;

@@ -32,7 +32,7 @@ pub struct CertificateError {
 }
 
 impl Certificate {
-    /// Reads PEM files: the certificate, with those that lead to an authority after it, and its key.
+    /// Reads PEM files: the certificate, followed by its chain, and its key.
     ///
     /// # Errors
     /// If they cannot be read, or do not fit together.

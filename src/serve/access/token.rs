@@ -1,4 +1,4 @@
-//! The server's token, and the comparison with what clients give.
+//! The server's token, compared in constant time.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What a crawl's thread is told, what it answers, and what it shares with the crawl's handle.
+//! The commands to a crawl's thread, the types of its answers, and the state that it shares with the crawl's handle.
 
 use std::error::Error;
 use std::io;
@@ -13,14 +13,14 @@ use crate::gate::Gate;
 use crate::job::JobJournal;
 use crate::lending::Clock;
 
-/// Why a call to a crawl has no answer. What it asked for may be tried again.
+/// Why a call to a crawl has no answer. The call may be tried again.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// As many calls as may wait for a lease do so already.
+    /// The maximum number of calls already waits for a lease.
     #[error("{0} calls of this crawl wait for a lease already, and no more may")]
     Busy(usize),
-    /// The crawl is deleted, or the server ends.
+    /// The crawl is deleted, or the server is shutting down.
     #[error("the crawl is closed")]
     Closed,
     /// The storage has failed, or the crawl's files cannot be opened. Nothing of the call was kept.
@@ -29,13 +29,13 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The storage has failed: what it says, and why.
+    /// The storage has failed: its error, with all causes.
     pub(super) fn storage(error: &(dyn Error + 'static)) -> Self {
         let mut text = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
             let reason = error.to_string();
-            // Some errors say what their cause says.
+            // Some errors display their cause too.
             if !text.contains(&reason) {
                 text.push_str(": ");
                 text.push_str(&reason);
@@ -46,7 +46,7 @@ impl CallError {
     }
 }
 
-/// A call, with its answer until the flush.
+/// A call. It holds its answer until the journal is flushed.
 pub(super) trait Call: Send {
     /// Acts on the frontier.
     fn act(&mut self, frontier: &mut Frontier<JobJournal>, now: Timestamp) -> io::Result<()>;
@@ -55,17 +55,17 @@ pub(super) trait Call: Send {
     fn answer(self: Box<Self>, flushed: Result<(), &CallError>);
 }
 
-/// What a crawl's thread is told.
+/// A command to a crawl's thread.
 pub(super) enum CrawlCommand {
-    /// The sender is closed: checkpoint, and end. Of a crawl that is deleted, without a checkpoint.
+    /// End. Without `keeps` the crawl is deleted, so no checkpoint is written.
     Close {
         keeps: bool,
     },
     Call(Box<dyn Call>),
-    /// Leases whose client has gone.
+    /// Take back leases whose client has gone.
     GiveBack(Vec<LeaseToken>),
     Lease(LeaseCall),
-    /// Leases go out no more, or again.
+    /// Stop lending, or lend again.
     Pause(bool, oneshot::Sender<()>),
 }
 
@@ -81,7 +81,8 @@ impl std::fmt::Debug for CrawlCommand {
     }
 }
 
-/// Leases that go out, and what to expect after them. Leases that are not [taken](Self::take) are given back: their client has gone.
+/// Leases for a worker, and why there are no more. If this is dropped without [`take`](Self::take), the client has gone, and the leases are
+/// given back.
 #[derive(Debug)]
 pub struct LentBatch {
     pub(super) leases: Vec<Lease>,
@@ -92,11 +93,11 @@ pub struct LentBatch {
 /// Why no more leases go out now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// More may go out at once.
+    /// More leases may be available at once.
     No,
     /// A host is due at this time; a completion or a new URL may bring it forward.
     Until(Timestamp),
-    /// All that is queued waits for leases that are out.
+    /// All queued URLs wait for leases that are out.
     Busy,
     /// Nothing is queued, scheduled or lent out.
     Drained,
@@ -115,7 +116,7 @@ impl Drop for LentBatch {
     fn drop(&mut self) {
         let tokens: Vec<LeaseToken> = self.leases.iter().filter_map(Lease::token).collect();
         if !tokens.is_empty() {
-            // If the thread has ended, they wait for their deadlines.
+            // If the thread has ended, the leases end at their deadlines.
             _ = self.owner.send(CrawlCommand::GiveBack(tokens));
         }
     }
@@ -125,10 +126,10 @@ impl Drop for LentBatch {
 #[derive(Debug)]
 pub(super) struct LeaseCall {
     pub(super) most: usize,
-    /// When it is answered even if there is none.
+    /// When the call is answered even without a lease.
     pub(super) until: Timestamp,
     pub(super) to: oneshot::Sender<Result<LentBatch, CallError>>,
-    /// Its permit among the long polls.
+    /// Its permit to wait: the number of long polls is bounded.
     pub(super) _place: OwnedSemaphorePermit,
 }
 
@@ -137,7 +138,7 @@ pub(super) struct LeaseCall {
 pub(super) struct CrawlShared {
     pub(super) clock: Clock,
     pub(super) counts: CrawlCounts,
-    /// The gate of the frontier, once that is open.
+    /// The gate of the frontier, once the frontier is open.
     pub(super) gate: RwLock<Option<Result<Arc<Gate>, CallError>>>,
 }
 
@@ -151,7 +152,7 @@ impl CrawlShared {
     }
 }
 
-/// What was done since the server started.
+/// Counts since the server started.
 #[derive(Debug, Default)]
 pub struct CrawlCounts {
     /// URLs that came in.
@@ -160,18 +161,18 @@ pub struct CrawlCounts {
     pub admitted: AtomicU64,
     /// Leases that went out.
     pub leased: AtomicU64,
-    /// Leases that came back as done.
+    /// Leases that were completed.
     pub done: AtomicU64,
     /// Leases that came back to be tried again.
     pub retries: AtomicU64,
-    /// Completions of leases that were over.
+    /// Completions that came too late: their leases were over.
     pub late: AtomicU64,
     /// Calls that wait for a lease now.
     pub waiting: AtomicUsize,
 }
 
 impl CrawlCounts {
-    /// What a restart without a checkpoint would have to replay, in URLs.
+    /// How many records a restart without a checkpoint would have to replay, counted by URLs.
     pub(super) fn records(&self) -> u64 {
         let all = [&self.admitted, &self.leased, &self.done, &self.retries];
         all.into_iter().map(|count| count.load(Ordering::Relaxed)).sum()

@@ -35,7 +35,7 @@ pub struct ServedCrawl {
     most_polls: usize,
     is_paused: AtomicBool,
     lease_timeout: Duration,
-    /// Where the crawl is kept, and its rules: to read its journal.
+    /// The crawl's directory and its options, with which its journal is read.
     files: Arc<(PathBuf, FrontierOptions)>,
     explaining: Semaphore,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -51,7 +51,7 @@ pub struct CrawlState {
     pub found: u64,
     /// URLs that the gate refused, by reason.
     pub refusals: Vec<(Refusal, u64)>,
-    /// Leases go out no more.
+    /// No leases go out.
     pub is_paused: bool,
     /// Calls that wait for a lease.
     pub waiting: usize,
@@ -110,7 +110,7 @@ impl ServedCrawl {
         })
     }
 
-    /// Now, by the clock that the frontier has.
+    /// Now, by the frontier's clock.
     pub fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
@@ -120,12 +120,12 @@ impl ServedCrawl {
         self.lease_timeout
     }
 
-    /// What was done since the server started.
+    /// Counts since the server started.
     pub fn counts(&self) -> &CrawlCounts {
         &self.shared.counts
     }
 
-    /// Whether leases go out no more.
+    /// Whether the crawl is paused: no leases go out.
     pub fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Relaxed)
     }
@@ -142,10 +142,10 @@ impl ServedCrawl {
         }
     }
 
-    /// Queues URLs, and says why some are refused, in their order.
+    /// Queues URLs. Returns for each, in order, why it was refused, if it was.
     ///
     /// # Errors
-    /// If the storage fails: then nothing of it was kept.
+    /// If the storage fails. Then none of them was kept.
     pub async fn admit(&self, found: Vec<Found>) -> Result<Vec<Option<Refusal>>, CallError> {
         let urls = found.len() as u64;
         let refused = self.call(move |frontier, now| Ok(frontier.admit_batch(found, now)?)).await?;
@@ -156,7 +156,7 @@ impl ServedCrawl {
         Ok(refused)
     }
 
-    /// Waits for leases, at most until a time: as soon as there is one, all that are due go out, at most `most`.
+    /// Waits for leases, for at most `wait`. As soon as there is a lease, returns all that are due, at most `most`.
     ///
     /// # Errors
     /// [`Busy`](CallError::Busy) if too many wait already; or if the storage fails.
@@ -169,7 +169,7 @@ impl ServedCrawl {
         answer.await.map_err(|_| CallError::Closed)?
     }
 
-    /// Takes leases back. Says what became of each, in their order.
+    /// Takes leases back. Returns for each, in order, what became of it.
     ///
     /// # Errors
     /// If the storage fails.
@@ -191,7 +191,7 @@ impl ServedCrawl {
         self.call(move |frontier, now| ends::extend(frontier, &tokens, now)).await
     }
 
-    /// Takes leases back that were not asked for.
+    /// Takes back leases whose URLs were not requested.
     ///
     /// # Errors
     /// If the storage fails.
@@ -199,10 +199,10 @@ impl ServedCrawl {
         self.call(move |frontier, now| ends::give_back(frontier, &tokens, now)).await
     }
 
-    /// Why a URL was not lent yet; `None` if the text is no URL, or the identity or queue is none.
+    /// Why a URL was not lent yet; `None` if the text is not a URL, or the identity or queue is invalid.
     ///
-    /// Of a URL that is new the frontier knows all. Of any other one the journal is asked, which is read whole: a second or two for a
-    /// million URLs, outside the crawl's thread, and for one call at a time.
+    /// For a new URL the frontier has the answer. For any other URL the whole journal is read, which takes a second or two for a million
+    /// URLs. This happens outside the crawl's thread, for one call at a time.
     ///
     /// # Errors
     /// If the storage fails.
@@ -266,7 +266,7 @@ impl ServedCrawl {
         Ok(CrawlState { frontier, found, refusals, is_paused: self.is_paused(), waiting, dropped })
     }
 
-    /// The queues whose names contain a text, those with the most URLs waiting first, at most `most`; and how many there are.
+    /// At most `most` queues whose names contain a text, most waiting URLs first; and how many such queues there are.
     ///
     /// # Errors
     /// If the crawl cannot be opened.
@@ -291,7 +291,7 @@ impl ServedCrawl {
         .await
     }
 
-    /// Drops all URLs that a rule names, now and later, or undoes that; returns the rules after it, or why the rule cannot be used.
+    /// Drops all URLs that a rule names, now and later, or undoes that. Returns the rules in force after that, or why the rule cannot be used.
     ///
     /// # Errors
     /// If the storage fails.
@@ -308,7 +308,7 @@ impl ServedCrawl {
         .await
     }
 
-    /// Lends no more, or lends again. What is out may come back.
+    /// Stops lending, or lends again. Leases that are out can still be completed.
     ///
     /// # Errors
     /// If the crawl is closed.
@@ -320,7 +320,7 @@ impl ServedCrawl {
         Ok(())
     }
 
-    /// Ends its thread, with a checkpoint if its files are kept. Blocks until that is written.
+    /// Ends the crawl's thread; with `keeps`, after a last checkpoint. Blocks until it has ended.
     pub(super) fn close(&self, keeps: bool) {
         _ = self.send(CrawlCommand::Close { keeps });
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -333,7 +333,7 @@ impl ServedCrawl {
         self.to.send(command).map_err(|_| CallError::Closed)
     }
 
-    /// Has the thread act, and waits for its answer, which comes once all that was done is in the journal.
+    /// Calls `act` on the crawl's thread, and returns its result once all changes are in the journal.
     async fn call<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut Frontier<JobJournal>, Timestamp) -> io::Result<T> + Send + 'static,
@@ -347,12 +347,12 @@ impl ServedCrawl {
 
 impl Drop for ServedCrawl {
     fn drop(&mut self) {
-        // Nobody waits for it: the thread writes its checkpoint and ends.
+        // Dropping does not wait: the thread writes its checkpoint and ends.
         _ = self.send(CrawlCommand::Close { keeps: true });
     }
 }
 
-/// A call under way.
+/// A call, before or after it has acted.
 struct Calling<T, A> {
     act: Option<A>,
     acted: Option<T>,

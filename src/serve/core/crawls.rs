@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   DIR/lock          held by the server
-//!   DIR/NAME.json     the settings as they were given, and whether it is paused; a crawl without it is none
+//!   DIR/NAME.json     the settings as they were given, and whether the crawl is paused; without this file there is no crawl
 //!   DIR/NAME/         its job, for `crawler stats`, `crawler explain` and the like
-//!   DIR/NAME.deleted/ a deleted job, on its way out
+//!   DIR/NAME.deleted/ a deleted job, until its files are removed
 //!   DIR/filters/      the filters, see `filters/named.rs`
 //! ```
 
@@ -29,7 +29,7 @@ use crate::lending::Clock;
 pub struct CrawlName(String);
 
 impl CrawlName {
-    /// The name of this text; `None` if it cannot be one.
+    /// `None` if this text cannot be a crawl's name.
     pub fn new(text: &str) -> Option<Self> {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let is_name = (1..=64).contains(&text.len()) && text.bytes().all(is_letter) && !text.starts_with('.');
@@ -43,7 +43,7 @@ impl CrawlName {
     }
 }
 
-/// Ends of the server's own files.
+/// The file names of the server itself end in these.
 const OWN_ENDS: [&str; 3] = [".json", ".new", DELETED];
 const DELETED: &str = ".deleted";
 const LOCK: &str = "lock";
@@ -57,7 +57,7 @@ pub struct Crawls {
     limits: ServeLimits,
     clock: Clock,
     served: RwLock<BTreeMap<CrawlName, Served>>,
-    /// Held while a crawl is made, changed or deleted: so each is done whole, one after the other.
+    /// Held while a crawl is created, changed or deleted, so these never overlap.
     changing: Mutex<()>,
     _lock: File,
 }
@@ -68,7 +68,7 @@ struct Served {
     settings: Value,
 }
 
-/// What is kept of a crawl beside its job.
+/// The content of a crawl's `NAME.json`.
 #[derive(Debug, Deserialize, Serialize)]
 struct Kept {
     settings: Value,
@@ -76,25 +76,25 @@ struct Kept {
     paused: bool,
 }
 
-/// What a request for a crawl has done.
+/// The effect of a `PUT` of a crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
     /// It is new.
     Created,
-    /// It was there, with these settings.
+    /// It existed, with these settings.
     Unchanged,
-    /// It was there, and has these settings from now on.
+    /// It existed, and has these settings from now on.
     Changed,
 }
 
-/// Why a crawl cannot be made, changed or deleted. Nothing has changed.
+/// Why a crawl cannot be created, changed or deleted. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrawlsError {
     /// There is no crawl of this name.
     #[error("there is no crawl of this name; PUT it first")]
     None,
-    /// The server has as many crawls as it may.
+    /// The server has the maximum number of crawls.
     #[error("the server has {0} crawls, and may have no more")]
     Many(usize),
     /// The settings cannot be used.
@@ -103,7 +103,7 @@ pub enum CrawlsError {
     /// The crawl cannot be opened with these settings.
     #[error("it cannot be opened with these settings: {0}")]
     Opening(CallError),
-    /// The file system refuses.
+    /// A file cannot be read or written.
     #[error("{path}: {error}")]
     Files {
         /// Where.
@@ -120,18 +120,18 @@ impl CrawlsError {
 }
 
 impl Crawls {
-    /// Opens the crawls of a directory, which is made if it is not there. They are opened by their threads; this does not wait.
+    /// Opens the crawls of a directory, which is created if it is missing. Each crawl's thread opens its job; this does not wait for it.
     ///
     /// # Errors
-    /// If another server has the directory, a crawl's settings cannot be used, or the file system refuses.
+    /// If another server uses the directory, a crawl's settings cannot be used, or a file cannot be read or written.
     pub fn open(directory: &Path, reader: Arc<dyn ReadRules>, limits: ServeLimits) -> Result<Self, CrawlsError> {
         Self::open_at(directory, reader, limits, Clock::start())
     }
 
-    /// As [`open`](Self::open), by a clock that was started before.
+    /// Like [`open`](Self::open), with a clock that is already running.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Like [`open`](Self::open).
     pub fn open_at(
         directory: &Path,
         reader: Arc<dyn ReadRules>,
@@ -146,7 +146,7 @@ impl Crawls {
                 let error = io::Error::new(ErrorKind::ResourceBusy, "another server has this directory");
                 return Err(CrawlsError::at(&path)(error));
             }
-            // If the file system cannot lock, the locks of the jobs cannot either.
+            // If the file system has no locks, the jobs cannot be locked either.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let crawls = Self {
@@ -195,7 +195,7 @@ impl Crawls {
         all.iter().map(|(name, of)| (name.clone(), Arc::clone(&of.crawl), of.settings.clone())).collect()
     }
 
-    /// Makes a crawl, or gives other settings to the one that is there. Blocks until it is open.
+    /// Creates a crawl, or changes the settings of an existing one. Blocks until it is open.
     ///
     /// # Errors
     /// If the settings cannot be used, or cannot be changed in a crawl that is under way.
@@ -213,9 +213,9 @@ impl Crawls {
             let was_there = self.directory.join(&name.0).exists();
             let opened = self.keep_and_serve(name, Kept { settings, paused: false }, new);
             if opened.is_err() {
-                // Nothing of a new crawl was ever acknowledged. A job that was there is left alone.
+                // Nothing in a new crawl was ever acknowledged. A job that existed before is left alone.
                 let removed = if was_there { self.remove_settings(name) } else { self.remove_files(name) };
-                // The answer is why it could not be opened.
+                // The error to report is why the crawl could not be opened.
                 _ = removed;
             }
             return opened.map(|()| Opened::Created);
@@ -230,10 +230,10 @@ impl Crawls {
         changed.map(|()| Opened::Changed)
     }
 
-    /// Pauses a crawl, or has it go on; it is still so after a restart. Blocks.
+    /// Pauses or resumes a crawl; a restart keeps that. Blocks.
     ///
     /// # Errors
-    /// If there is none, or the file system refuses.
+    /// If there is no such crawl, or a file cannot be written.
     pub fn pause(&self, name: &CrawlName, paused: bool) -> Result<(), CrawlsError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let Served { crawl, settings } = self.read().get(name).cloned().ok_or(CrawlsError::None)?;
@@ -244,7 +244,7 @@ impl Crawls {
     /// Deletes a crawl and its files. Blocks.
     ///
     /// # Errors
-    /// If there is none, or the file system refuses.
+    /// If there is no such crawl, or a file cannot be removed.
     pub fn delete(&self, name: &CrawlName) -> Result<(), CrawlsError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let served = self.write().remove(name).ok_or(CrawlsError::None)?;
@@ -290,7 +290,7 @@ impl Crawls {
         Ok(crawl)
     }
 
-    /// Without this file it is no crawl any more, whatever happens next.
+    /// Removes the file without which there is no crawl. If removing the other files fails, they do no harm.
     fn remove_settings(&self, name: &CrawlName) -> Result<(), CrawlsError> {
         let path = self.directory.join(format!("{}.json", name.0));
         own::remove(&path).map_err(CrawlsError::at(&path))
@@ -311,9 +311,9 @@ impl Crawls {
     }
 }
 
-/// Waits for an answer of a crawl's thread, in a thread that may block.
+/// Waits for the answer of a crawl's thread. For threads that may block.
 fn wait<T>(answer: impl Future<Output = T>) -> T {
-    // It needs no reactor: a thread sends what is awaited.
+    // The runtime needs no I/O: the answer comes through a channel.
     tokio::runtime::Builder::new_current_thread().build().map_or_else(
         |error| panic!("a runtime without I/O cannot fail to start: {error}"),
         |runtime| runtime.block_on(answer),

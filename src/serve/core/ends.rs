@@ -1,4 +1,4 @@
-//! What workers say of their leases, and what becomes of these.
+//! How workers end their leases, and what the crawl answers.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::frontier::{
 };
 use crate::job::JobJournal;
 
-/// How a lease ended, as a worker says it.
+/// A worker's report on a lease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeaseEnd {
     /// The lease.
@@ -34,7 +34,7 @@ pub enum PageEnd {
         retry_after: Option<Duration>,
         /// The page's `<base href>`.
         base_href: Option<String>,
-        /// None of its links is to be followed.
+        /// None of its links are to be followed.
         nofollow: bool,
         /// The body of a robots.txt.
         body: Option<String>,
@@ -47,16 +47,16 @@ pub enum PageEnd {
     },
 }
 
-/// A link, with all that its finder says about it. Its parts were checked.
+/// A link with its attributes, which have been checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OwnedHref {
     /// The link, as the page writes it.
     pub url: String,
     /// Its priority.
     pub priority: Option<i64>,
-    /// What stands for it in the seen test.
+    /// Its identity in the seen test, instead of the URL's key.
     pub identity: Option<String>,
-    /// The queue that it waits in.
+    /// The queue that it goes to.
     pub queue: Option<String>,
     /// The finder's own bytes.
     pub payload: Option<Box<[u8]>>,
@@ -66,7 +66,7 @@ impl OwnedHref {
     fn href(&self) -> Href<'_> {
         let mut href = Href::from(&self.url);
         href.priority = self.priority;
-        // Each part was checked when it came in, so none is refused here.
+        // Each part was checked when it was received, so none is refused here.
         if let Some(identity) = &self.identity {
             href = href.identity(identity).unwrap_or(href);
         }
@@ -83,7 +83,7 @@ impl OwnedHref {
 /// What became of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndAnswer {
-    /// It is done for good.
+    /// It is done, and will not be lent again.
     Done,
     /// Its URL will be lent again, not before this time.
     Retry(Timestamp),
@@ -91,16 +91,16 @@ pub enum EndAnswer {
     Extended(Timestamp),
     /// It was given back.
     GivenBack,
-    /// It was over before: its deadline had passed, or it was completed long ago. Nothing has changed.
+    /// It was already over: its deadline had passed, or it was completed long ago. Nothing has changed.
     Late,
     /// This crawl never lent it. Nothing has changed.
     Unknown,
-    /// A link has more payload than the crawl keeps. The URL will be lent again.
+    /// A link has a longer payload than the crawl keeps. The URL will be lent again.
     TooLong,
 }
 
 impl EndAnswer {
-    /// What a call by a token has said; an error if the storage has failed.
+    /// The answer for the result of a call with a token; an error if the storage has failed.
     fn of<T>(answer: Result<T, FrontierError>, done: impl FnOnce(T) -> Self) -> io::Result<Self> {
         match answer {
             Ok(answer) => Ok(done(answer)),
@@ -144,7 +144,7 @@ fn settle_one(
             }
             frontier.answer(lease, &reply, now)
         }
-        // It may have been completed before: then it gets the same answer.
+        // If the lease was completed before, the answer is the same as then.
         Err(FrontierError::LeaseOver(_)) => frontier.answer_token(*token, &Reply::from(status), now),
         Err(error) => Err(error),
     }
@@ -173,7 +173,7 @@ pub(super) fn extend(
     tokens.iter().map(|token| EndAnswer::of(frontier.extend_token(*token, now), EndAnswer::Extended)).collect()
 }
 
-/// Takes leases back that were not asked for.
+/// Takes back leases whose URLs were not requested.
 pub(super) fn give_back(
     frontier: &mut Frontier<JobJournal>,
     tokens: &[LeaseToken],

@@ -1,10 +1,10 @@
-//! Named crawls, each with a directory, a thread and a frontier; no transport.
+//! Named crawls, each with a directory, a thread and a frontier; independent of the transport.
 //!
 //! | module | what it has |
 //! |---|---|
 //! | `rules` | the settings of a crawl, and how they are read |
-//! | `ends` | what workers say of leases, and what becomes of these |
-//! | `command` | what a crawl's thread is told, and what it answers |
+//! | `ends` | how workers end leases, and what the crawl answers |
+//! | `command` | the commands to a crawl's thread, and the types of its answers |
 //! | `waiters` | calls that wait for a lease, in their order |
 //! | `owner` | the thread that owns a crawl's frontier |
 //! | `crawl` | the handle of a crawl, for many tasks |

@@ -1,22 +1,23 @@
-//! The thread that owns a crawl's frontier: it acts, flushes once, and then answers.
+//! The thread that owns a crawl's frontier. It works in turns: it acts on commands, flushes the journal once, and then answers.
 //!
 //! ```text
-//!   take a command, and all that came meanwhile (for 2 ms at most)
+//!   take a command, and all others that have come (for at most 2 ms)
 //!     ▶ act on the frontier ▶ lend to waiting calls ▶ one flush ▶ answer all calls
 //! ```
 //!
-//! So no answer precedes its record in the journal, and a thousand calls share a flush as well as two do. The tasks of the server never wait
-//! for a disk, only for an answer.
+//! So each answer is sent after its record is in the journal, and all calls of a turn share one flush. The tasks of the server never wait for
+//! a disk, only for an answer.
 //!
 //! # When the storage fails
 //!
-//! A frontier must not go on without its journal. So it is dropped, all calls of the turn fail, and it is opened again from its files, which
-//! have all that was ever acknowledged: at the next call, but at most once a second. A full disk is so survived as soon as it has room.
+//! A frontier must not continue without its journal. So it is dropped, and all calls of the turn fail. At the next call, but at most once a
+//! second, it is opened again from its files, which have everything that was ever acknowledged. So a crawl recovers from a full disk as soon
+//! as there is space.
 //!
 //! # Checkpoints
 //!
-//! Another thread writes them, piece by piece: it locks the frontier for a piece at a time, as this thread does for a turn. One is begun
-//! once a minute, and whenever a restart would have to replay too much.
+//! Another thread writes a checkpoint in pieces. It locks the frontier for one piece at a time, as this thread locks it for one turn. A
+//! checkpoint begins once a minute, and earlier if a restart would have to replay too much.
 
 use std::error::Error;
 use std::io;
@@ -39,7 +40,7 @@ use crate::job::checkpoint::{CheckpointError, Owner as CheckpointOwner, write};
 use crate::job::{Job, JobError, JobJournal};
 use crate::lending::Clock;
 
-/// For how long a turn goes on taking commands, before it flushes and answers.
+/// A turn takes commands for this long before it flushes and answers.
 const TURN: Duration = Duration::from_millis(2);
 /// Hosts that become due within this time are lent together.
 const TOGETHER: Duration = Duration::from_millis(1);
@@ -63,7 +64,7 @@ pub(super) struct CrawlOwner {
     checkpoints: Checkpoints,
 }
 
-/// Why there is no frontier, and since when.
+/// Why and since when there is no frontier.
 struct Broken {
     error: CallError,
     since: Instant,
@@ -98,8 +99,8 @@ impl CrawlOwner {
         })
     }
 
-    /// Waits for the next command and takes a turn; `Some(Some(keeps))` if it is to end, `None` if nobody can tell it anything any more.
-    #[expect(clippy::option_option, reason = "private, and said above")]
+    /// Waits for the next command and takes a turn. Returns `Some(Some(keeps))` if the thread is to end, and `None` if no sender is left.
+    #[expect(clippy::option_option, reason = "private, and documented above")]
     fn next(&mut self) -> Option<Option<bool>> {
         let now = self.clock.now();
         let due = self.waiters.due().map(|due| due.since(now).max(TOGETHER));
@@ -112,7 +113,7 @@ impl CrawlOwner {
         }
     }
 
-    /// Takes a turn. Returns whether it is to end.
+    /// Takes a turn. Returns `Some(keeps)` if the thread is to end.
     fn turn(&mut self, first: Option<CrawlCommand>) -> Option<bool> {
         let frontier = match self.frontier() {
             Ok(frontier) => frontier,
@@ -149,7 +150,7 @@ impl CrawlOwner {
         close
     }
 
-    /// Does what was asked, as long as a turn lasts.
+    /// Carries out commands, as long as a turn lasts.
     fn act(
         &mut self,
         first: Option<CrawlCommand>,
@@ -163,7 +164,7 @@ impl CrawlOwner {
             let now = self.clock.now();
             match command {
                 CrawlCommand::Call(call) => {
-                    // Its answer is sent even if it fails.
+                    // Pushed before it acts, so that it is answered even if it fails.
                     calls.push(call);
                     if let Some(call) = calls.last_mut() {
                         call.act(frontier, now)?;
@@ -185,7 +186,7 @@ impl CrawlOwner {
         Ok(())
     }
 
-    /// The frontier, opened again if it may be.
+    /// The frontier. A broken one is opened again if the last try was long enough ago.
     fn frontier(&mut self) -> Result<SharedFrontier, CallError> {
         if let Err(broken) = &self.state
             && broken.since.elapsed() >= AGAIN
@@ -195,14 +196,14 @@ impl CrawlOwner {
         self.state.as_ref().map(Arc::clone).map_err(|broken| broken.error.clone())
     }
 
-    /// Answers all with an error.
+    /// Answers all commands and waiting calls with an error.
     fn refuse(&mut self, first: Option<CrawlCommand>, error: &CallError) -> Option<bool> {
         let mut next = first;
         while let Some(command) = next {
             match command {
                 CrawlCommand::Call(call) => call.answer(Err(error)),
                 CrawlCommand::Close { keeps } => return Some(keeps),
-                // They are journaled, and end at their deadlines.
+                // The leases are in the journal, and end at their deadlines.
                 CrawlCommand::GiveBack(_) => {}
                 CrawlCommand::Lease(call) => _ = call.to.send(Err(error.clone())),
                 CrawlCommand::Pause(is_paused, done) => {
@@ -216,7 +217,7 @@ impl CrawlOwner {
         None
     }
 
-    /// Lets the frontier go, which has lost its journal.
+    /// Drops the frontier, which has lost its journal.
     fn break_down(&mut self, error: CallError) {
         self.checkpoints.finish();
         self.shared.set_gate(Err(error.clone()));
@@ -238,7 +239,7 @@ impl CrawlOwner {
         if let Ok(frontier) = &self.state
             && keeps
         {
-            // Without it, the next opening reads more of the journal.
+            // If this fails, the next opening reads more of the journal.
             _ = write(&mut Pieces { frontier, clock: self.clock });
         }
         self.shared.set_gate(Err(CallError::Closed));
@@ -275,7 +276,7 @@ fn open_job(directory: &Path, rules: &CrawlRules, clock: Clock) -> Result<Fronti
     Ok(frontier)
 }
 
-/// How far the clock was set back since a checkpoint was written, by what that kept.
+/// How far the clock was set back since a checkpoint was written. `extra` is the time that the checkpoint stored.
 fn went_back(extra: &[u8], now: Timestamp) -> Option<Duration> {
     let written = Timestamp::from_micros(u64::from_le_bytes(extra.try_into().ok()?));
     Some(written.since(now)).filter(|back| *back > Duration::from_secs(1))
@@ -285,7 +286,7 @@ fn lock(frontier: &Mutex<Frontier<JobJournal>>) -> MutexGuard<'_, Frontier<JobJo
     frontier.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Owns the frontier while a checkpoint is written, for a piece at a time. The checkpoint keeps the time at which it was written.
+/// Locks the frontier for each piece of a checkpoint. The checkpoint stores the time at which it was written.
 struct Pieces<'a> {
     frontier: &'a Mutex<Frontier<JobJournal>>,
     clock: Clock,
@@ -304,9 +305,9 @@ impl CheckpointOwner for Pieces<'_> {
 /// When checkpoints are written, and the thread that writes one.
 struct Checkpoints {
     interval: Duration,
-    /// The fewest URLs that are queued, lent or done before one is due before its time.
+    /// After at least this many URLs were queued, lent or done, a checkpoint is due before its time.
     records: u64,
-    /// The same, for a crawl as large as this one was at the last checkpoint.
+    /// The same bound, raised for the size that the crawl had at the last checkpoint.
     bound: u64,
     /// URLs that were queued, lent or done when the last one was begun.
     at: u64,
@@ -347,7 +348,7 @@ impl Checkpoints {
         self.bound = self.records.max(lock(&frontier).statistics().queued / 4);
         let write = move || {
             let began = Instant::now();
-            // If it fails, the last one still serves, and the journal has the rest.
+            // If this fails, the previous checkpoint is used, and the journal has the rest.
             _ = write(&mut Pieces { frontier: &frontier, clock });
             began.elapsed()
         };

@@ -1,7 +1,7 @@
-//! The settings of a crawl: what a client may say, how it is read, and the bounds of the server.
+//! The settings of a crawl as clients give them, how they are read, and the bounds of the server.
 //!
-//! A client gives one JSON object. Its section `serve` is read here; all other sections are those of `crawler.toml`, and are read by
-//! whoever knows that file: the command.
+//! A client gives one JSON object. Its section `serve` is read here. All other sections are those of `crawler.toml`, and an implementation
+//! of [`ReadRules`] reads them: the command's.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct CrawlRules {
     pub file: Option<String>,
 }
 
-/// Settings that cannot be used: all that is wrong with them, in words.
+/// Settings that cannot be used: all their faults, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub struct RulesError(pub Vec<String>);
@@ -37,14 +37,14 @@ impl RulesError {
 
 /// Reads the sections of a crawl's settings that are those of `crawler.toml`.
 pub trait ReadRules: Send + Sync {
-    /// The rules of these sections; what they leave out has its default.
+    /// The rules of these sections. A key that they leave out has its default.
     ///
     /// # Errors
     /// If a key is unknown, or a value is out of its range.
     fn read(&self, sections: &Map<String, Value>) -> Result<CrawlRules, RulesError>;
 }
 
-/// Knows of `crawler.toml` only `politeness.host_delay` and `politeness.robots`: for servers without the command.
+/// For servers without the command: knows only `politeness.host_delay` and `politeness.robots` of `crawler.toml`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainRules;
 
@@ -102,7 +102,7 @@ struct ServeSection {
     hosts_in_memory: Option<u64>,
 }
 
-/// How long a lease lasts unless the settings say otherwise.
+/// The default duration of a lease.
 const LEASE: Duration = Duration::from_secs(120);
 /// The longest lease: a day.
 const LONGEST_LEASE: Duration = Duration::from_secs(86_400);
@@ -110,7 +110,7 @@ const LONGEST_LEASE: Duration = Duration::from_secs(86_400);
 /// The rules of a crawl with these settings.
 ///
 /// # Errors
-/// All that is wrong with them.
+/// All faults of the settings.
 pub(super) fn rules(given: &Value, reader: &dyn ReadRules) -> Result<CrawlRules, RulesError> {
     let mut sections = match given {
         Value::Null => Map::new(),
@@ -150,7 +150,7 @@ pub(super) fn rules(given: &Value, reader: &dyn ReadRules) -> Result<CrawlRules,
     Ok(rules)
 }
 
-/// The bounds of a server. What is beyond one is refused with the bound's name, and nothing has changed.
+/// The bounds of a server. A request that exceeds a bound is refused with the bound's name, and changes nothing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServeLimits {
@@ -160,7 +160,7 @@ pub struct ServeLimits {
     pub connections: usize,
     /// Bytes of a request's body.
     pub body_bytes: usize,
-    /// Bytes of all bodies that are being read or worked on.
+    /// Bytes of all bodies that are being read or processed.
     pub bodies: usize,
     /// Bytes of a line.
     pub line_bytes: usize,
@@ -172,14 +172,14 @@ pub struct ServeLimits {
     pub longest_wait: Duration,
     /// The most leases of one call.
     pub leases: usize,
-    /// The time for a body to come in, and for a client to take its answer.
+    /// The time to receive a body, and for a client to read its answer.
     pub patience: Duration,
     /// How long a connection may be silent between two requests.
     pub idle: Duration,
     /// The time between two checkpoints of a crawl; longer if they would take more than a thirty-third of it.
     pub checkpoint: Duration,
-    /// What a restart has to replay at most: a checkpoint is begun as soon as so many URLs were queued, lent or done since the last one, and a
-    /// quarter of those that waited then.
+    /// Bounds what a restart has to replay: a checkpoint begins as soon as this many URLs, and at least a quarter of the URLs that waited at
+    /// the last checkpoint, were queued, lent or done since then.
     pub checkpoint_records: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Calls that wait for a lease, in the order in which they came, and what they get.
+//! Calls that wait for a lease, first come, first served; and lending to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -20,12 +20,12 @@ impl Answered {
         let answer = match flushed {
             Ok(()) => Ok(lent),
             Err(error) => {
-                // Their frontier is gone: it is opened again without them.
+                // The frontier that lent them is gone, and is opened again without these leases.
                 lent.leases.clear();
                 Err(error.clone())
             }
         };
-        // A client that has gone drops them, and so gives them back.
+        // If the client has gone, the leases are dropped, which gives them back.
         _ = call.to.send(answer);
     }
 
@@ -35,19 +35,19 @@ impl Answered {
     }
 }
 
-/// All that wait for leases.
+/// The calls that wait for leases.
 #[derive(Debug)]
 pub(super) struct Waiters {
     /// First come, first served.
     calls: BTreeMap<u64, LeaseCall>,
     deadlines: BTreeSet<(Timestamp, u64)>,
     next: u64,
-    /// When to look again; `None` if only a command can change anything.
+    /// When to try again; `None` if only a command can change anything.
     due: Option<Timestamp>,
     owner: Sender<CrawlCommand>,
 }
 
-/// Turns of a loop that each gave up URLs of hosts that cannot be had, before others have their turn.
+/// Rounds of giving up URLs of unreachable hosts, before other work has its turn.
 const TURNS: usize = 64;
 
 impl Waiters {
@@ -67,19 +67,19 @@ impl Waiters {
         Some(call)
     }
 
-    /// Takes all, to tell them why they get none.
+    /// Removes all calls, so that each can be told why it gets no lease.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = oneshot::Sender<Result<LentBatch, CallError>>> {
         self.deadlines.clear();
         std::mem::take(&mut self.calls).into_values().map(|call| call.to)
     }
 
-    /// When to [serve](Self::serve) again, if nothing happens before.
+    /// When to call [`serve`](Self::serve) again, if nothing else happens first.
     pub(super) fn due(&self) -> Option<Timestamp> {
         let deadline = self.deadlines.first().map(|(until, _)| *until);
         if self.calls.is_empty() { None } else { self.due.into_iter().chain(deadline).min() }
     }
 
-    /// Lends what is due to those that wait, and answers those whose time is over.
+    /// Lends due URLs to waiting calls, and answers the calls whose time is over.
     ///
     /// # Errors
     /// If the storage fails.
@@ -121,7 +121,7 @@ impl Waiters {
     }
 }
 
-/// Up to `most` leases. Pages whose hosts cannot be had are given up here: no worker could do anything about them.
+/// Up to `most` leases. Pages of unreachable hosts are given up here: a worker could do nothing about them.
 fn lend(frontier: &mut Frontier<JobJournal>, most: usize, now: Timestamp) -> io::Result<(Vec<Lease>, Waiting)> {
     let mut leases = Vec::with_capacity(most.min(16));
     for _ in 0..TURNS {

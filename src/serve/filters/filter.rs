@@ -1,4 +1,4 @@
-//! One filter: the set, and what is durable of it.
+//! One filter: its set, and the log that makes it durable.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,7 +12,7 @@ use super::log::{FilterLog, LONGEST, snapshot};
 use crate::address::{Fingerprint, FingerprintKey};
 use crate::seen::{Layout, OnFull, SeenError, SeenOptions, SeenSet, SeenStatistics, Sighting, Sizing};
 
-/// How a filter remembers. Kept in its manifest.
+/// The kind of a filter. Stored in its manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 #[non_exhaustive]
@@ -25,16 +25,16 @@ pub enum FilterKind {
         rate: f64,
         /// Whether it grows beyond its capacity.
         grows: bool,
-        /// The capacity is only a start.
+        /// The capacity is only the initial one.
         open_ended: bool,
     },
     /// An exact set of fingerprints, which loses one in ten billion.
     Exact,
 }
 
-/// The start of an exact set. Ten doublings of it have room for ten million, with 6.3 bytes each.
+/// The initial capacity of an exact set. After ten doublings it has room for ten million members, with 6.3 bytes each.
 const EXACT_START: u64 = 8_416;
-/// Below this capacity a filter has one shard: parts of a few members differ too much.
+/// Below this capacity a filter has one shard: shards of a few members would differ too much in size.
 const ONE_SHARD: u64 = 1 << 16;
 const SHARDS: usize = 16;
 
@@ -58,7 +58,7 @@ impl FilterKind {
         options
     }
 
-    /// Bytes of a filter that is new.
+    /// Bytes of a new filter.
     pub(super) fn bytes(&self) -> u64 {
         match *self {
             Self::Bloom { capacity, rate, .. } => Sizing::new(Layout::Blocked, capacity, rate).bytes(),
@@ -77,13 +77,13 @@ fn new(members: &[Fingerprint], added: &[Added]) -> impl Iterator<Item = Fingerp
 pub enum Added {
     /// It is new, and in the filter.
     New,
-    /// It was there, or the filter takes it for one that was.
+    /// It was in the filter, or is a false positive.
     Seen,
-    /// It is new, and the filter is full: it is not in there.
+    /// It is new, but the filter is full, so it was not added.
     Full,
 }
 
-/// Why a filter cannot do something. Whatever was asked may be asked again.
+/// Why a filter cannot do something. The call may be repeated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterError {
@@ -93,7 +93,7 @@ pub enum FilterError {
     /// The log cannot be written.
     #[error("the filter's files: {0}; it was not added, and may be sent again")]
     Files(io::Error),
-    /// The filters take all the memory that there is for them.
+    /// The filters use all the memory that they may.
     #[error("all filters together take {0} bytes, and may take no more")]
     Memory(u64),
 }
@@ -108,17 +108,17 @@ pub struct NamedFilter {
     /// Held while a snapshot is written, and while the filter is deleted.
     snapshots: Mutex<()>,
     memory: Arc<FilterMemory>,
-    /// Its part of that memory.
+    /// The memory that this filter uses.
     bytes: AtomicU64,
 }
 
-/// What is durable of a filter. Its lock is held while members are added, until they are in the log.
+/// The durable part of a filter. Its lock is held while members are added, until they are in the log.
 #[derive(Debug)]
 struct Durable {
     log: FilterLog,
     is_deleted: bool,
-    /// Members in the set whose log could not be written: the answer was an error, so they are new when they are sent again. At most those
-    /// of one batch, since nothing is added before the log is whole again.
+    /// Members that are in the set, but could not be written to the log. Their answer was an error, so they are new when they are sent again.
+    /// These are the members of at most one batch: nothing is added until the log is written.
     owed: HashSet<Fingerprint>,
     sightings: Vec<Sighting>,
 }
@@ -131,7 +131,7 @@ pub(super) struct FilterMemory {
 }
 
 impl FilterMemory {
-    /// Checks that there is room for this many bytes more.
+    /// Checks that `more` bytes can be used.
     pub(super) fn check(&self, more: u64) -> Result<(), FilterError> {
         let taken = self.taken.load(Ordering::Relaxed);
         if taken.saturating_add(more) > self.most { Err(FilterError::Memory(taken)) } else { Ok(()) }
@@ -139,7 +139,7 @@ impl FilterMemory {
 }
 
 impl NamedFilter {
-    /// Opens a filter, whose directory is there.
+    /// Opens a filter in an existing directory.
     pub(super) fn open(
         directory: &Path,
         kind: FilterKind,
@@ -162,12 +162,12 @@ impl NamedFilter {
         Ok(filter)
     }
 
-    /// How it remembers.
+    /// Its kind.
     pub fn kind(&self) -> FilterKind {
         self.kind
     }
 
-    /// What stands for a member.
+    /// The fingerprint of a member.
     pub fn fingerprint(&self, member: &[u8]) -> Fingerprint {
         self.seen.options().key.fingerprint_bytes(member)
     }
@@ -177,15 +177,15 @@ impl NamedFilter {
         self.seen.remembered()
     }
 
-    /// What it holds, costs and loses.
+    /// Its content, memory and losses.
     pub fn statistics(&self) -> SeenStatistics {
         self.seen.statistics()
     }
 
-    /// Adds members, in order. The answers are appended to `added`. Once this returns they survive `kill -9`.
+    /// Adds members, in order. The answers are appended to `added`. When this returns, the members survive `kill -9`.
     ///
     /// # Errors
-    /// If the filter was deleted, the memory is full, or the log cannot be written. Then there is no answer for any of them.
+    /// If the filter was deleted, the memory is used up, or the log cannot be written. Then no member has an answer.
     pub fn add(&self, members: &[Fingerprint], added: &mut Vec<Added>) -> Result<(), FilterError> {
         let begin = added.len();
         let done = members.chunks(LONGEST).try_for_each(|members| self.add_some(members, added));
@@ -201,7 +201,7 @@ impl NamedFilter {
         if durable.is_deleted {
             return Err(FilterError::Deleted);
         }
-        // Nothing is added before all that was is safe.
+        // Nothing is added until all earlier members are in the log.
         durable.log.recover().map_err(FilterError::Files)?;
         let begin = added.len();
         let Durable { log, owed, sightings, .. } = &mut *durable;
@@ -237,12 +237,12 @@ impl NamedFilter {
         Ok(())
     }
 
-    /// Whether members are in there, in order. The answers are appended.
+    /// Whether members are in the filter, in order. The answers are appended to `contained`.
     ///
     /// # Errors
     /// If the filter was deleted.
     pub fn contain(&self, members: &[Fingerprint], contained: &mut Vec<bool>) -> Result<(), FilterError> {
-        // What another client adds at this moment is in there once it is in the log.
+        // The lock is held until a member is in the log, so an answer here never precedes that.
         let durable = self.durable();
         if durable.is_deleted {
             return Err(FilterError::Deleted);
@@ -262,7 +262,8 @@ impl NamedFilter {
         }
     }
 
-    /// Writes a snapshot if the log has grown by at least `grown` bytes and by half of what a snapshot takes; with 0, if it has grown.
+    /// Writes a snapshot if the log has grown by at least `grown` bytes and by at least half of the set's memory; with 0, if it has grown at
+    /// all.
     pub(super) fn keep(&self, grown: u64) -> io::Result<()> {
         let _snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let (number, was, unsynced) = {
@@ -275,7 +276,7 @@ impl NamedFilter {
             let unsynced = durable.log.unsynced();
             (durable.log.rotate(), was, unsynced)
         };
-        // If this fails, the snapshot has it soon.
+        // If this fails, the snapshot will soon have these members.
         _ = unsynced.map(|file| file.sync_data());
         let kept = snapshot(&self.directory, number, &self.seen);
         let durable = &mut self.durable();
@@ -288,13 +289,13 @@ impl NamedFilter {
         }
     }
 
-    /// Has its files removed, and refuses whatever comes later.
+    /// Calls `remove` for its directory, and refuses all later calls.
     pub(super) fn delete(&self, remove: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
         let _snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let mut durable = self.durable();
         remove(&self.directory)?;
         durable.is_deleted = true;
-        // Whoever still holds it gives back what it takes later.
+        // A client may still hold the filter: the memory that it uses from now on is subtracted when it is dropped.
         self.memory.taken.fetch_sub(self.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         Ok(())
     }
@@ -306,7 +307,7 @@ impl NamedFilter {
     fn note_memory(&self) {
         let now = self.seen.bytes();
         let before = self.bytes.swap(now, Ordering::Relaxed);
-        // Two threads may do this at once; their differences add up to the right sum.
+        // Two threads may do this at once: the sum of their differences is still right.
         self.memory.taken.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 }

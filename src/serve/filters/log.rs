@@ -1,12 +1,12 @@
-//! The log of a filter: fingerprints that came after its snapshot.
+//! The log of a filter: the fingerprints that were added since its snapshot.
 //!
 //! ```text
 //! ID/log-N    magic "seen log" 8 bytes, version u32 = 1, then records:
 //!               count u32, half checksum of the fingerprints 4 bytes (its seed is the record's place), the fingerprints u64 each
-//! ID/seen-N   a snapshot of the set (`seen/snapshot.rs`) that has all of the logs before N
+//! ID/seen-N   a snapshot of the set (`seen/snapshot.rs`), with all fingerprints of the logs before N
 //! ```
 //!
-//! All numbers are little-endian. A record that ends beyond the end of the file was never answered, and is left out.
+//! All numbers are little-endian. A record that ends beyond the end of the file was never answered, and is ignored.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -23,18 +23,18 @@ const HEAD: u64 = 12;
 /// The most fingerprints of a record.
 pub(super) const LONGEST: usize = 4_096;
 
-/// The files of one filter, open to be written.
+/// The log of one filter, open for writing.
 #[derive(Debug)]
 pub(super) struct FilterLog {
     directory: PathBuf,
-    /// The number of the log that is written.
+    /// The number of the log file.
     number: u64,
     file: Option<File>,
-    /// Bytes of it that are whole.
+    /// Bytes of its header and whole records.
     length: u64,
     /// A record that is not written yet, since the last try failed.
     pending: Vec<u8>,
-    /// A try to write has failed, so there may be half a record at the end.
+    /// A write has failed, so there may be half a record at the end.
     is_torn: bool,
     /// Bytes since the last snapshot.
     grown: u64,
@@ -46,7 +46,7 @@ impl FilterLog {
     /// Reads the files of a filter; `make` makes its set if there is no snapshot.
     ///
     /// # Errors
-    /// If a file is damaged, or the file system refuses.
+    /// If a file is damaged, or cannot be read.
     pub(super) fn open(
         directory: &Path,
         key: FingerprintKey,
@@ -89,7 +89,7 @@ impl FilterLog {
         self.grown
     }
 
-    /// Writes what an earlier try could not.
+    /// Writes the record that an earlier try could not write.
     ///
     /// # Errors
     /// If it still cannot be written.
@@ -97,10 +97,10 @@ impl FilterLog {
         if self.pending.is_empty() { Ok(()) } else { self.write() }
     }
 
-    /// Writes fingerprints, at most [`LONGEST`]. If that fails they are written by the next [`recover`](Self::recover).
+    /// Writes at most [`LONGEST`] fingerprints. If that fails, the next [`recover`](Self::recover) tries again.
     ///
     /// # Errors
-    /// If the file system refuses.
+    /// If the file cannot be written.
     pub(super) fn append(&mut self, fingerprints: impl Iterator<Item = Fingerprint>) -> io::Result<()> {
         self.pending.extend_from_slice(&[0; 8]);
         fingerprints.for_each(|one| self.pending.extend_from_slice(&one.bits().to_le_bytes()));
@@ -124,7 +124,7 @@ impl FilterLog {
             Some(file) => file,
             none => {
                 let path = self.directory.join(format!("log-{}", self.number));
-                // A try that failed may have left it.
+                // A failed try may have left a file.
                 own::remove(&path)?;
                 let mut file = own::create(&path)?;
                 file.write_all(&MAGIC)?;
@@ -146,7 +146,7 @@ impl FilterLog {
         Ok(())
     }
 
-    /// The file, if something was written to it since the last call: to be synced without the filter's lock.
+    /// The file, if something was written to it since the last call. The caller can sync it without holding the filter's lock.
     pub(super) fn unsynced(&mut self) -> Option<File> {
         if !std::mem::take(&mut self.is_unsynced) {
             return None;
@@ -154,12 +154,12 @@ impl FilterLog {
         self.file.as_ref().and_then(|file| file.try_clone().ok())
     }
 
-    /// A sync has failed: it is to be tried again.
+    /// Call this if a sync has failed: the next [`unsynced`](Self::unsynced) returns the file again.
     pub(super) fn note_unsynced(&mut self) {
         self.is_unsynced = true;
     }
 
-    /// Begins another log. Returns its number, which a snapshot that is begun now gets.
+    /// Begins another log file. Returns its number, which is also the number of a snapshot that is taken now.
     pub(super) fn rotate(&mut self) -> u64 {
         self.file = None;
         self.number += 1;
@@ -167,12 +167,12 @@ impl FilterLog {
         self.number
     }
 
-    /// The snapshot that [`rotate`](Self::rotate) has begun was not written, and this many bytes are not in one.
+    /// Call this if the snapshot after [`rotate`](Self::rotate) could not be written: the earlier `grown` bytes still count.
     pub(super) fn not_kept(&mut self, grown: u64) {
         self.grown += grown;
     }
 
-    /// Removes what a snapshot of this number makes superfluous.
+    /// Removes the files that a snapshot with this number makes superfluous.
     pub(super) fn remove_before(&self, number: u64) -> io::Result<()> {
         for begin in ["log-", "seen-"] {
             for old in numbers(&self.directory, begin)?.into_iter().filter(|old| *old < number) {
@@ -188,7 +188,7 @@ pub(super) fn snapshot(directory: &Path, number: u64, seen: &SeenSet) -> io::Res
     replace_with(&directory.join(format!("seen-{number}")), |file| seen.save(file))
 }
 
-/// The numbers of the files whose names begin so, ascending.
+/// The numbers of the files whose names start with `begin`, ascending.
 fn numbers(directory: &Path, begin: &str) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -207,14 +207,14 @@ fn damaged(path: &Path, reason: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{path}: {reason}; without this file its URLs are new again"))
 }
 
-/// Shows the set what a log has. Returns the bytes of its records.
+/// Adds a log's fingerprints to the set. Returns the bytes of its records.
 fn replay(path: &Path, seen: &SeenSet) -> io::Result<u64> {
     let file = own::open(path, true)?;
     let length = file.metadata()?.len();
     let mut from = BufReader::with_capacity(1 << 16, file);
     let mut head = [0; 12];
     if length < HEAD {
-        // The server was killed while it made the file.
+        // The server was killed while it created the file.
         return Ok(0);
     }
     from.read_exact(&mut head)?;

@@ -1,14 +1,14 @@
-//! Named filters, each a seen set with files of its own; no transport.
+//! Named filters, each a seen set with files of its own; independent of the transport.
 //!
 //! | module | what it has |
 //! |---|---|
-//! | `log` | the log of a filter: what is not in its snapshot yet |
-//! | `filter` | one filter: the set, and what is durable of it |
+//! | `log` | the log of a filter: the members that are not in its snapshot yet |
+//! | `filter` | one filter: its set, and the log that makes it durable |
 //! | `named` | all filters of a server, by name |
 //!
-//! **Answered is durable.** What is new is written to the filter's log before it is answered, under the filter's lock: so whoever is told
-//! that a URL was seen is told so after that URL is in the log. This survives `kill -9`. Once a second the logs are synced, so a power cut
-//! costs the last second.
+//! **Answered is durable.** A new member is written to the filter's log before the answer is sent, under the filter's lock. So a client that
+//! is told `seen` can rely on it: that member is in the log, and survives `kill -9`. The logs are synced once a second, so a power cut costs
+//! at most the last second.
 
 mod filter;
 mod log;

@@ -1,10 +1,10 @@
 //! All filters of a server, by name, and their files.
 //!
 //! ```text
-//!   DIR/ID/filter.json    the name, how it remembers, and the key of its fingerprints; a directory without it is removed
-//!   DIR/ID/log-N          what came after its snapshot
+//!   DIR/ID/filter.json    the filter's name, its kind, and the key of its fingerprints; a directory without this file is removed
+//!   DIR/ID/log-N          the members that were added after its snapshot
 //!   DIR/ID/seen-N         its snapshot
-//!   DIR/ID.deleted/       a deleted filter, on its way out
+//!   DIR/ID.deleted/       a deleted filter, until its files are removed
 //! ```
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub struct FilterLimits {
     pub filters: usize,
     /// Bytes of a name.
     pub name_bytes: usize,
-    /// Memory of all filters, in bytes. It is looked at before members are added, so an exact set that doubles may pass it by its own size.
+    /// Memory of all filters, in bytes. It is checked before members are added, so an exact set that doubles may exceed it by its own size.
     pub bytes: u64,
     /// A filter's log may grow by this many bytes, and by half of the filter's memory, before there is a snapshot.
     pub log_bytes: u64,
@@ -46,11 +46,11 @@ impl Default for FilterLimits {
     }
 }
 
-/// Why a filter cannot be made or deleted. Nothing has changed.
+/// Why a filter cannot be created or deleted. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FiltersError {
-    /// The file system refuses.
+    /// A file cannot be read or written.
     #[error("{path}: {error}")]
     Files {
         /// Where.
@@ -58,13 +58,13 @@ pub enum FiltersError {
         /// Why.
         error: io::Error,
     },
-    /// There are as many as there may be.
+    /// The maximum number of filters exists.
     #[error("there are {0} filters, and may be no more")]
     Many(usize),
-    /// They would take too much memory.
+    /// The filters would use too much memory.
     #[error(transparent)]
     Memory(FilterError),
-    /// The name cannot be one.
+    /// The name is invalid.
     #[error("a name is UTF-8 of 1 to {0} bytes")]
     Name(usize),
     /// There is a filter of this name.
@@ -79,7 +79,7 @@ pub struct Filters {
     limits: FilterLimits,
     memory: Arc<FilterMemory>,
     named: Arc<RwLock<Names>>,
-    /// Held while a filter is made or deleted; the next one's number.
+    /// Held while a filter is created or deleted. The number of the next filter.
     changing: Mutex<u64>,
     keeper: Mutex<Option<Keeper>>,
 }
@@ -89,7 +89,7 @@ type Names = HashMap<String, Arc<NamedFilter>>;
 /// The thread that syncs logs and writes snapshots, until the sender is dropped.
 type Keeper = (Sender<()>, JoinHandle<()>);
 
-/// What is kept of a filter beside its members.
+/// The content of `filter.json`.
 #[derive(Debug, Deserialize, Serialize)]
 struct Manifest {
     name: String,
@@ -102,10 +102,10 @@ const MANIFEST: &str = "filter.json";
 const DELETED: &str = ".deleted";
 
 impl Filters {
-    /// Opens the filters of a directory, which is made if it is not there. No other process may have it.
+    /// Opens the filters of a directory, which is created if it is missing. No other process may use it.
     ///
     /// # Errors
-    /// If a file is damaged, or the file system refuses.
+    /// If a file is damaged, or cannot be read or written.
     pub fn open(directory: &Path, limits: FilterLimits) -> Result<Self, FiltersError> {
         let at = |path: &Path| {
             let path = path.to_owned();
@@ -155,10 +155,10 @@ impl Filters {
         (named, self.memory.taken.load(Ordering::Relaxed))
     }
 
-    /// Makes a filter. Blocks until its files are safe.
+    /// Creates a filter. Blocks until its files are written.
     ///
     /// # Errors
-    /// If the name is taken or cannot be one, a bound is reached, or the file system refuses.
+    /// If the name is taken or invalid, a bound is reached, or a file cannot be written.
     pub fn make(&self, name: &[u8], kind: FilterKind) -> Result<Arc<NamedFilter>, FiltersError> {
         let no_name = || FiltersError::Name(self.limits.name_bytes);
         let text = std::str::from_utf8(name).ok().filter(|name| (1..=self.limits.name_bytes).contains(&name.len()));
@@ -176,7 +176,7 @@ impl Filters {
         let made = || {
             fs::create_dir(&path)?;
             let key = FingerprintKey::random();
-            // Before its files: a set that cannot be made leaves none.
+            // The set comes before the manifest: a filter whose set cannot be created has no manifest.
             let filter = NamedFilter::open(&path, kind, key, &self.memory)?;
             let manifest = Manifest { name: text.to_owned(), kind, key: key.to_u64() };
             replace(&path.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)?;
@@ -186,7 +186,7 @@ impl Filters {
         let made = made();
         *next += 1;
         let filter = made.map_err(|error| {
-            // Without a manifest it is none; the next start removes what is left.
+            // Without a manifest it is not a filter; the next start removes any files that are left.
             _ = fs::remove_dir_all(&path);
             FiltersError::Files { path: path.clone(), error }
         })?;
@@ -195,10 +195,10 @@ impl Filters {
         Ok(filter)
     }
 
-    /// Deletes a filter and its files. Says whether there was one. Blocks.
+    /// Deletes a filter and its files. Returns whether it existed. Blocks.
     ///
     /// # Errors
-    /// If the file system refuses.
+    /// If its directory cannot be renamed.
     pub fn delete(&self, name: &[u8]) -> Result<bool, FiltersError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(filter) = self.get(name) else { return Ok(false) };
@@ -206,7 +206,7 @@ impl Filters {
             let gone = own::with_end(path, DELETED);
             fs::rename(path, &gone)?;
             own::sync_names(&self.directory)?;
-            // What cannot be removed is removed by the next start.
+            // If files cannot be removed now, the next start removes them.
             _ = fs::remove_dir_all(&gone);
             Ok(())
         };
@@ -225,7 +225,7 @@ impl Filters {
         drop(stop);
         _ = thread.join();
         for filter in all(&self.named) {
-            // Without it, the next start reads the log.
+            // If this fails, the next start reads the log.
             if filter.keep(0).is_err() {
                 filter.sync();
             }
@@ -235,7 +235,7 @@ impl Filters {
 
 impl Drop for Filters {
     fn drop(&mut self) {
-        // The thread ends by itself; what was answered is in the logs.
+        // The thread ends by itself. All answered members are in the logs.
         self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
@@ -252,7 +252,7 @@ fn keeper(named: Arc<RwLock<Names>>, limits: &FilterLimits) -> io::Result<Keeper
         while stopped.recv_timeout(sync) == Err(RecvTimeoutError::Timeout) {
             for filter in all(&named) {
                 filter.sync();
-                // If it fails, the one before still serves, and the log has the rest.
+                // If this fails, the previous snapshot is used, and the log has the rest.
                 _ = filter.keep(log_bytes);
             }
         }

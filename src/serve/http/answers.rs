@@ -1,4 +1,4 @@
-//! What clients get: JSON, lines of JSON, and problems (RFC 9457).
+//! The answers to clients: JSON, lines of JSON, and problem details (RFC 9457).
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -32,13 +32,13 @@ pub(super) fn json_answer(status: StatusCode, body: &Value) -> HttpAnswer {
     answer(status, JSON, body.to_string())
 }
 
-/// Why a request is not done. Nothing has changed, and `detail` says what to do.
+/// Why a request was refused or failed (RFC 9457). Nothing has changed, and `detail` says what to do.
 #[derive(Debug)]
 pub(super) struct Problem {
     status: StatusCode,
     detail: String,
     retry_after: bool,
-    /// A browser has asked, which asks its user for the token.
+    /// The client is a browser, which asks its user for the token.
     is_of_browser: bool,
 }
 
@@ -47,12 +47,12 @@ impl Problem {
         Self { status, detail: detail.into(), retry_after: false, is_of_browser: false }
     }
 
-    /// It may be tried again in a second.
+    /// A problem that may be gone in a second.
     pub(super) fn busy(detail: String) -> Self {
         Self { retry_after: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
     }
 
-    /// Why a browser is not let in.
+    /// The refusal of a browser.
     pub(super) fn to_browser(reason: Unadmitted) -> Self {
         Self { is_of_browser: true, ..Self::from(reason) }
     }
@@ -107,17 +107,17 @@ impl From<Unadmitted> for Problem {
     }
 }
 
-/// Milliseconds since 1970, as all times in answers.
+/// Milliseconds since 1970: all times in answers have this form.
 pub(super) fn millis(at: Timestamp) -> u64 {
     at.as_micros() / 1000
 }
 
-/// A time that is not before this one, in whole milliseconds.
+/// The same, rounded up: a client that waits until then does not come too early.
 fn millis_up(at: Timestamp) -> u64 {
     at.as_micros().div_ceil(1000)
 }
 
-/// Adds the verdict on a URL, in a line.
+/// Appends a line with the verdict on a URL.
 pub(super) fn write_verdict(judged: &Judged, refused: Option<Refusal>, to: &mut Vec<u8>) {
     let refused = if let Judged::Refused(refusal) = judged { Some(*refusal) } else { refused };
     match (judged, refused) {
@@ -135,7 +135,7 @@ pub(super) fn write_verdict(judged: &Judged, refused: Option<Refusal>, to: &mut 
     to.push(b'\n');
 }
 
-/// Adds what became of a lease, in a line; or what was wrong with the line.
+/// Appends a line that says what became of a lease, or what is wrong with the client's line.
 pub(super) fn write_end(end: &Result<EndAnswer, String>, to: &mut Vec<u8>) {
     let line = match end {
         Ok(EndAnswer::Done) => json!({ "result": "done" }),
@@ -176,7 +176,7 @@ pub(super) fn leases(leases: &[Lease], waiting: Waiting, lasts: std::time::Durat
     answer(StatusCode::OK, JSON, body)
 }
 
-/// The name of what is leased.
+/// The name of a lease's kind.
 fn kind(lease: &Lease) -> &'static str {
     match lease.kind() {
         LeaseKind::Robots => "robots",
@@ -219,7 +219,7 @@ fn write_lease(lease: &Lease, lasts: std::time::Duration, to: &mut Vec<u8>) {
         }
     }
     if !lease.metadata().is_empty() {
-        // It was JSON when it came; what another program has put there may be anything.
+        // This server stores JSON, but another program may have written anything into the job.
         let is_json = serde_json::from_slice::<&serde_json::value::RawValue>(lease.metadata()).is_ok();
         if is_json {
             to.extend_from_slice(b",\"payload\":");
@@ -273,7 +273,7 @@ pub(super) fn statistics(state: &CrawlState) -> Value {
     })
 }
 
-/// What queues wait for.
+/// The queues, and how many there are in all.
 pub(super) fn queues(queues: &[(HostKey, QueueStatistics)], all: usize) -> Value {
     let one = |(host, of): &(HostKey, QueueStatistics)| {
         json!({

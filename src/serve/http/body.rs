@@ -1,4 +1,4 @@
-//! Bodies of requests, read within the server's memory.
+//! Reads the bodies of requests, with a bound on the memory of all bodies together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) struct BodyMemory {
 /// The unit of that memory.
 const UNIT: usize = 4 << 10;
 
-/// A body, which holds its part of the memory until it is dropped.
+/// A body. It holds its share of the memory until it is dropped.
 #[derive(Debug)]
 pub(super) struct ReadBody {
     pub(super) bytes: Bytes,
@@ -35,7 +35,7 @@ impl BodyMemory {
         Self { memory: Arc::new(Semaphore::new(memory.div_ceil(UNIT))), most, patience }
     }
 
-    /// Reads a whole body. Memory is taken as the bytes come, so that a client that only announces them holds none.
+    /// Reads a whole body. Memory is reserved as the bytes arrive, so a client that only announces a body holds none.
     pub(super) async fn read(&self, mut body: Incoming) -> Result<ReadBody, Problem> {
         let too_long = || {
             Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a body may have {} bytes; send several", self.most))
@@ -44,7 +44,7 @@ impl BodyMemory {
         if announced.is_some_and(|bytes| bytes > self.most as u64) {
             return Err(too_long());
         }
-        // A client that sends a little now and then has to end, too.
+        // This deadline holds for clients that keep sending a little, too.
         let end = Instant::now() + self.patience * 2;
         let mut read = BytesMut::new();
         let mut memory: Option<OwnedSemaphorePermit> = None;

@@ -1,7 +1,7 @@
-//! The door of the server: which requests are let in.
+//! The door of the server: admits requests, or refuses them.
 //!
-//! Without a token, the server listens on loopback only. That alone does not keep out a web page in a browser on this machine: so a
-//! request must name this machine, and must not come from a page. With a token, each request must carry it.
+//! Without a token, the server listens on loopback only. That does not keep out a web page in a browser on this machine. So a request must
+//! also name this machine in its `Host`, and must not come from a page. With a token, each request must carry the token.
 
 use std::io;
 use std::net::IpAddr;
@@ -42,7 +42,7 @@ impl TokenDoor {
         self.judge(uri, headers, headers.contains_key(ORIGIN) || headers.contains_key(FETCH_SITE))
     }
 
-    /// As [`admit`](Self::admit), for the page that people look at: their browser may ask for it, and no other page.
+    /// Like [`admit`](Self::admit), for the live page: a browser may request it, but no other page may.
     pub(super) fn admit_browser(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unadmitted> {
         let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
         let is_other_page = site.is_some_and(|site| ![&b"none"[..], b"same-origin"].contains(&site));
@@ -63,7 +63,7 @@ impl TokenDoor {
             if scheme.eq_ignore_ascii_case("bearer") {
                 return token.is(given.as_bytes());
             }
-            // As browsers ask people: any name, and the token as the password.
+            // The form in which browsers send a login: any user name, and the token as the password.
             let decoded = BASE64_STANDARD.decode(given).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
             decoded.is_some_and(|pair| {
                 let password = pair.iter().position(|byte| *byte == b':').map(|colon| &pair[colon + 1..]);

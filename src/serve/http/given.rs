@@ -1,7 +1,7 @@
-//! What clients send, read line by line.
+//! Parses the lines that clients send.
 //!
-//! A line is checked whole before anything is done about it, and one that is wrong costs no other line anything. An unknown field is an
-//! error: a misspelled one would be ignored in silence.
+//! A line is checked completely before it has any effect. A wrong line does not affect other lines. An unknown field is an error: otherwise a
+//! misspelled field would be ignored silently.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::frontier::{Failure, LeaseToken, Trouble, Validators};
 use crate::gate::{Found, Gate, Refusal, Via};
 use crate::serve::core::{LeaseEnd, OwnedHref, PageEnd};
 
-/// A line of `urls`: a URL alone, or a URL and what is said about it.
+/// A line of `urls`: a URL alone, or a URL with attributes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UrlLine<'a> {
@@ -29,18 +29,18 @@ struct UrlLine<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// What is said of one line, before the seen set is asked.
+/// The verdict on a line of `urls`, as far as it does not need the frontier.
 #[derive(Debug)]
 pub(super) enum Judged {
-    /// The seen set is asked.
+    /// The frontier decides.
     Asked,
-    /// It is no URL that can be fetched.
+    /// It is not a URL that can be fetched.
     Refused(Refusal),
     /// The line is wrong.
     Wrong(String),
 }
 
-/// Reads a line of `urls`. What is to be queued is added to `found`.
+/// Reads a line of `urls`. If the frontier is to decide, its URL is appended to `found`.
 pub(super) fn url_line(line: &[u8], gate: &Gate, found: &mut Vec<Found>) -> Judged {
     let line = match parse_url_line(line) {
         Ok(line) => line,
@@ -92,7 +92,7 @@ fn parse_url_line(line: &[u8]) -> Result<UrlLine<'_>, String> {
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A message of the parser, without its place: a line is short.
+/// The parser's message without the position, which is of no use for a single line.
 fn said(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
     if let Some(place) = message.rfind(" at line 1") {
@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for Token {
     }
 }
 
-/// A link: its text alone, or with what is said about it.
+/// A link: its text alone, or with attributes.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum LinkLine {

@@ -12,7 +12,7 @@ use crate::serve::core::Crawls;
 pub(super) const TYPE: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
-/// The metrics: name, type, what it says.
+/// The metrics: name, type, help.
 const METRICS: [(&str, &str, &str); 14] = [
     ("urls", "counter", "URLs that came in"),
     ("admitted", "counter", "URLs that were new and are queued"),

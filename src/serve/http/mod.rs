@@ -1,20 +1,20 @@
-//! The face of the server: HTTP/1.1 and 2, with or without TLS, JSON and lines of JSON.
+//! The server's HTTP API: HTTP/1.1 and 2, with or without TLS, JSON and lines of JSON.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `door` | lets a request in, or says why not |
-//! | `body` | reads bodies, within the server's memory |
-//! | `given` | reads what clients send, line by line |
-//! | `answers` | writes what they get |
-//! | `routes` | which path is which call |
+//! | `door` | admits a request, or refuses it |
+//! | `body` | reads bodies, with a bound on their memory |
+//! | `given` | parses the lines that clients send |
+//! | `answers` | writes the answers |
+//! | `routes` | maps paths to calls |
 //! | `metrics` | the server in numbers, for Prometheus |
 //! | `page` | the live page, for people |
 //!
 //! # Bounds
 //!
 //! Heads, bodies, lines, the memory of all bodies, connections, streams of a connection, calls of a crawl and calls that wait are bounded
-//! ([`ServeLimits`]). A client that sends or takes nothing for [`patience`](ServeLimits::patience) is dropped. One crawl's clients can neither
-//! fill its neighbor's queue nor hold its thread.
+//! ([`ServeLimits`]). A client that neither sends nor reads for [`patience`](ServeLimits::patience) is dropped. The clients of one crawl can
+//! neither fill the queue of another crawl nor block its thread.
 
 mod answers;
 mod body;
@@ -63,10 +63,10 @@ const HEAD_BYTES: usize = 32 << 10;
 const STREAMS: u32 = 256;
 
 impl HttpServer {
-    /// Listens at an address. Call it inside a runtime with I/O and time.
+    /// Listens at an address. Call this inside a runtime with I/O and time.
     ///
     /// # Errors
-    /// If other machines could reach the address and there is no token; or if the address is not to be had.
+    /// If other machines could reach the address and there is no token; or if the address is not available.
     pub async fn listen(address: SocketAddr, crawls: Arc<Crawls>, access: Access) -> io::Result<Self> {
         access.check(address)?;
         let door = TokenDoor::new(access.token.as_deref())?;
@@ -74,10 +74,10 @@ impl HttpServer {
         Ok(Self { listener, routes: Arc::new(Routes::new(crawls, door)), access })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the system call fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

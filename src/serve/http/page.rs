@@ -1,4 +1,4 @@
-//! The live page: all crawls, for people. It has no script, and asks for itself again every other second.
+//! The live page: all crawls, for people. It has no script, and reloads itself every two seconds.
 
 use std::fmt::Write;
 

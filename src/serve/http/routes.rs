@@ -1,4 +1,4 @@
-//! Which path is which call.
+//! Maps paths and methods to calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,9 +43,10 @@ pub const ROUTES: [(&str, &str); 19] = [
     ("POST", "/v1/crawls/{name}/urls"),
 ];
 
-/// The description of all this, for programs.
+/// The description of the API, for programs.
 const OPENAPI: &str = include_str!("../../../docs/openapi.json");
-/// Lines, and bytes of them, that a crawl's thread is given at once: others have their turn between two such chunks.
+/// At most this many lines, and about this many bytes of them, go to a crawl's thread at once. Other clients have their turn between two
+/// such chunks.
 const CHUNK: (usize, usize) = (1_024, 256 << 10);
 /// The most queues of one answer.
 const QUEUES: usize = 10_000;
@@ -149,7 +150,7 @@ impl Routes {
         }
     }
 
-    /// Does something that blocks, outside the runtime's threads.
+    /// Runs a blocking call, outside the runtime's threads.
     async fn block<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Crawls) -> Result<T, CrawlsError> + Send + 'static,
@@ -219,7 +220,7 @@ impl Routes {
         self.each(body, token_line, act).await
     }
 
-    /// Reads the lines, chunk by chunk, has something done with them, and answers each.
+    /// Reads the lines chunk by chunk, calls `act` for each chunk, and writes an answer for each line.
     async fn each<T, F: Future<Output = Result<Vec<EndAnswer>, CallError>>>(
         &self,
         body: &[u8],
@@ -288,7 +289,7 @@ impl Routes {
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// The problem of a path with another method, or without any.
+/// The problem of a request whose path has other methods, or does not exist.
 fn no_method(what: &str, is_of_crawl: bool) -> Problem {
     let path = match (is_of_crawl, what) {
         (true, "") => "/v1/crawls/{name}".to_owned(),
@@ -323,7 +324,7 @@ async fn explain(crawl: &ServedCrawl, query: &str) -> Result<HttpAnswer, Problem
     Ok(json_answer(StatusCode::OK, &answers::explanation(&explanation)))
 }
 
-/// A rule on what is dropped.
+/// A request to drop by a rule.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DropRequest {

@@ -1,4 +1,4 @@
-//! The commands that are known, as a table: the only place that lists them.
+//! The table of all commands: the only place that lists them.
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,25 +30,27 @@ pub(super) enum RespCommand {
     Type,
 }
 
-/// What a client may know of a command.
+/// A command's row: what `COMMAND` tells clients about it.
 #[derive(Debug)]
 pub(super) struct CommandRow {
     pub(super) name: &'static str,
     pub(super) command: RespCommand,
-    /// Strings, the name among them: at least and at most.
+    /// The least and the largest number of strings, the command's name included.
     pub(super) least: usize,
     pub(super) most: usize,
-    /// `readonly`, `write` or `fast`: what it does with a filter, if it names one.
+    /// `readonly` or `write` for a command on a filter, `fast` for any other.
     pub(super) flag: &'static str,
-    /// Whether its second string, or all after the first, are names of filters.
+    /// Which of its strings are names of filters.
     pub(super) keys: Keys,
 }
 
 /// Which strings of a command name filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
+    /// All after the command's name.
     All,
     None,
+    /// The one after the command's name.
     One,
 }
 
@@ -65,7 +67,7 @@ const fn row(
     CommandRow { name, command, least, most, flag, keys }
 }
 
-/// All commands, those that are called a million times a second first.
+/// All commands. The most frequent ones come first, since rows are searched in order.
 pub(super) static COMMANDS: [CommandRow; 25] = [
     row("sadd", RespCommand::SAdd, 3, ANY, "write", Keys::One),
     row("bf.add", RespCommand::BfAdd, 3, 3, "write", Keys::One),
@@ -100,7 +102,7 @@ impl CommandRow {
         COMMANDS.iter().find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// The arity as `COMMAND` tells it: strings, negative if there may be more.
+    /// The arity as `COMMAND` reports it: the number of strings; negative if there may be more.
     pub(super) fn arity(&self) -> i64 {
         let least = self.least.cast_signed() as i64;
         if self.least == self.most { least } else { -least }

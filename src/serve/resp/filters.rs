@@ -1,4 +1,4 @@
-//! What commands do with filters. Those that add to one filter, or ask it, are gathered and done as one batch.
+//! The commands on filters. Consecutive commands that add members to one filter, or query one filter, are executed as one batch.
 
 use std::sync::Arc;
 
@@ -11,51 +11,51 @@ use crate::address::Fingerprint;
 use crate::seen::ShardStatistics;
 use crate::serve::filters::{Added, FilterError, FilterKind, Filters, FiltersError, NamedFilter};
 
-/// What a client does with filters, and the answers to all of its commands.
+/// Executes a client's commands on filters, and holds the answers to all its commands until they are sent.
 #[derive(Debug)]
 pub(super) struct FilterCommands<'a> {
     filters: &'a Filters,
-    /// What was answered, and is not sent yet. The batch is answered after it.
+    /// Answers that are not sent yet. The answers of the batch come after them.
     answers: AnswerWriter,
     batch: FilterBatch,
 }
 
-/// Commands for one filter that are not done yet.
+/// Commands on one filter that are not executed yet.
 #[derive(Debug, Default)]
 struct FilterBatch {
-    /// The last filter that was named.
+    /// The filter that the last command named.
     filter: Option<(Bytes, Arc<NamedFilter>)>,
-    /// Members are added; else they are asked for.
+    /// Members are added; otherwise they are queried.
     adds: bool,
     members: Vec<Fingerprint>,
-    /// For each command, how it is answered, and its members.
+    /// For each command, the form of its answer, and the number of its members.
     answers: Vec<(BatchAnswer, usize)>,
     added: Vec<Added>,
     contained: Vec<bool>,
 }
 
-/// How a command of a batch is answered.
+/// The form of a command's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BatchAnswer {
-    /// For each member whether it is new, or is in there: a boolean, or a number.
+    /// An array that says for each member whether it is new, or is in the filter: booleans or numbers.
     Each { booleans: bool },
-    /// The same for its only member, without an array.
+    /// The same for the only member, without an array.
     One { booleans: bool },
-    /// How many are new.
+    /// The number of new members.
     Sum,
 }
 
-/// Members that are done at once, at most.
+/// A batch is executed once it has this many members.
 const BATCH: usize = 4_096;
 pub(super) const SYNTAX: &str = "ERR syntax error";
 const FULL: &str = "ERR non scaling filter is full";
 const NOT_FOUND: &str = "ERR not found";
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
-/// A filter that nobody has reserved.
+/// The kind of a Bloom filter that was not reserved.
 const DEFAULT: FilterKind = FilterKind::Bloom { capacity: 100_000, rate: 1e-4, grows: true, open_ended: true };
 
 impl FilterBatch {
-    /// Does what was gathered, and answers it.
+    /// Executes the gathered commands, and writes their answers.
     fn flush(&mut self, to: &mut AnswerWriter) {
         if self.answers.is_empty() {
             return;
@@ -107,11 +107,11 @@ impl FilterBatch {
     }
 }
 
-/// What a command wants of the filter that it names.
+/// The filter that a command expects.
 struct Wanted {
-    /// A set; else a Bloom filter.
+    /// It must be a set; otherwise, a Bloom filter.
     set: bool,
-    /// What is made if there is none; `None` if then nothing is in there.
+    /// The kind to create if there is no such filter; `None` if a missing filter counts as empty.
     make: Option<FilterKind>,
 }
 
@@ -120,33 +120,33 @@ impl<'a> FilterCommands<'a> {
         Self { filters, answers: AnswerWriter::new(), batch: FilterBatch::default() }
     }
 
-    /// Some time may have gone by since the last command: its filter may have been deleted meanwhile.
+    /// Forgets the filter of the last command, which may have been deleted since. Call this after waiting for the client.
     pub(super) fn begin(&mut self) {
         self.batch.filter = None;
     }
 
-    /// Does what was gathered, and answers it.
+    /// Executes the gathered commands, and writes their answers.
     pub(super) fn flush(&mut self) {
         self.batch.flush(&mut self.answers);
     }
 
-    /// What answers go to, after those of all earlier commands.
+    /// The writer of answers, after all earlier commands were answered.
     pub(super) fn answer(&mut self) -> &mut AnswerWriter {
         self.flush();
         &mut self.answers
     }
 
-    /// What is to be sent.
+    /// The answers to send.
     pub(super) fn answered(&self) -> &AnswerWriter {
         &self.answers
     }
 
-    /// It is sent.
+    /// Clears the answers, once they are sent.
     pub(super) fn sent(&mut self) {
         self.answers.clear();
     }
 
-    /// Does what a command of a filter says. Its answer may wait for the [`flush`](Self::flush).
+    /// Executes a command on a filter. Its answer may be written only by [`flush`](Self::flush).
     pub(super) fn execute(&mut self, command: RespCommand, strings: &[Bytes]) {
         let adds = |set, make| Wanted { set, make: Some(make) };
         let asks = |set| Wanted { set, make: None };
@@ -202,7 +202,7 @@ impl<'a> FilterCommands<'a> {
             let Some(kind) = wanted.make else { return self.answer_absent(answer, members.len()) };
             match block_in_place(|| self.filters.make(name, kind)) {
                 Ok(filter) => self.batch.filter = Some((name.clone(), filter)),
-                // Another client has just made it.
+                // Another client has just created it.
                 Err(FiltersError::Taken) => {
                     self.batch.filter = self.filters.get(name).map(|filter| (name.clone(), filter));
                 }
@@ -220,7 +220,7 @@ impl<'a> FilterCommands<'a> {
         }
     }
 
-    /// Nothing is in a filter that is not there.
+    /// Answers a query to a missing filter: no member is in it.
     fn answer_absent(&mut self, answer: BatchAnswer, members: usize) {
         let to = self.answer();
         let (BatchAnswer::Each { booleans } | BatchAnswer::One { booleans }) = answer else { return to.integer(0) };
@@ -385,7 +385,7 @@ fn is_set(filter: &NamedFilter) -> bool {
     filter.kind() == FilterKind::Exact
 }
 
-/// What a client says of a filter that is to be made.
+/// The options that a client gives for a new filter.
 #[derive(Debug, Default)]
 struct BloomOptions {
     capacity: Option<u64>,
@@ -417,10 +417,10 @@ impl BloomOptions {
         Ok(())
     }
 
-    /// The factor is checked, and changes nothing: how a set grows follows from its rate.
+    /// The factor is checked but not used: the error rate determines how a filter grows.
     fn expansion(&mut self, text: &[u8]) -> Result<(), &'static str> {
         let factor: u64 = number(text).ok_or("ERR bad expansion")?;
-        // As in Redis, a filter that never grows.
+        // As in Redis, 0 means a filter that never grows.
         self.is_fixed |= factor == 0;
         self.expands = factor > 0;
         Ok(())

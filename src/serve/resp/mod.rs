@@ -1,22 +1,22 @@
-//! Filters over Redis' protocol, RESP2 and 3: code that keeps its seen URLs in a Redis set or a `BF.*` filter changes a port.
+//! Filters over Redis' protocol, RESP2 and RESP3. Code that keeps its seen URLs in a Redis set or a `BF.*` filter only has to change the port.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `reading` | reads commands, within their bounds |
-//! | `command` | the commands that are known |
-//! | `session` | a client's state: who it is, and which version it speaks |
-//! | `filters` | what commands do with filters, many at once |
+//! | `reading` | reads commands, within bounds |
+//! | `command` | the table of commands |
+//! | `session` | a client's state: whether it has given the token, its name, its version of the protocol |
+//! | `filters` | executes commands on filters, in batches |
 //! | `writing` | writes answers |
 //!
-//! # Many at once
+//! # Pipelining
 //!
-//! Clients send commands without waiting for answers. Those that have come together and are for one filter are done as one batch: one
-//! lock, one write to the log, overlapping reads of memory. Then all answers go out together.
+//! Clients send commands without waiting for answers. Commands that arrive together and name one filter are executed as one batch: one lock,
+//! one write to the log, overlapping reads of memory. Then all answers are sent together.
 //!
 //! # Bounds
 //!
 //! Strings, commands, the memory of long commands, connections, names, filters and their memory are bounded ([`RespLimits`],
-//! [`FilterLimits`](super::filters::FilterLimits)). A client that is in the middle of a command, or does not take its answers, for
+//! [`FilterLimits`](super::filters::FilterLimits)). A client that stops in the middle of a command, or does not read its answers, for
 //! [`patience`](RespLimits::patience) is dropped.
 
 mod command;
@@ -42,13 +42,13 @@ use super::filters::Filters;
 use reading::{BLOCK, CommandBounds, CommandReader};
 use session::{AfterCommand, RespSession};
 
-/// The bounds of this face of the server.
+/// The bounds of the RESP server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RespLimits {
     /// Connections at once; further ones wait to be accepted.
     pub connections: usize,
-    /// Strings of a command, its name and the filter's among them.
+    /// Strings of a command, including its name and the filter's.
     pub strings: usize,
     /// Bytes of a string.
     pub string_bytes: usize,
@@ -56,7 +56,7 @@ pub struct RespLimits {
     pub command_bytes: usize,
     /// Commands of more than 64 KiB that may be under way at once; further ones wait.
     pub long_commands: usize,
-    /// The time for a command to come in once it has begun, for a client to give its token, and to take its answers.
+    /// The time for a command to arrive once it has begun, for a client to give its token, and for it to read its answers.
     pub patience: Duration,
     /// How long a connection may be silent between two commands.
     pub idle: Duration,
@@ -83,7 +83,7 @@ impl RespLimits {
     }
 }
 
-/// What a client may send before it has given the token.
+/// The bounds of commands before the client has given the token.
 const STRANGER: CommandBounds = CommandBounds { strings: 10, string_bytes: 4 << 10, bytes: 16 << 10 };
 
 /// The server, listening.
@@ -105,10 +105,10 @@ struct RespShared {
 }
 
 impl RespServer {
-    /// Listens at an address. Call it inside a runtime of many threads with I/O and time.
+    /// Listens at an address. Call this inside a multi-thread runtime with I/O and time.
     ///
     /// # Errors
-    /// If other machines could reach the address and there is no token; or if the address is not to be had.
+    /// If other machines could reach the address and there is no token; or if the address is not available.
     pub async fn listen(
         address: SocketAddr,
         filters: Arc<Filters>,
@@ -123,10 +123,10 @@ impl RespServer {
         Ok(Self { listener, access, shared: Arc::new(shared) })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the system call fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -166,7 +166,7 @@ impl RespServer {
     }
 }
 
-/// Answers a client until it goes, or is dropped.
+/// Answers a client until it leaves, or is dropped.
 async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, shared: &RespShared) -> io::Result<()> {
     let limits = &shared.limits;
     let mut stream = Impatient::writes(stream, limits.patience);

@@ -1,7 +1,7 @@
-//! Reads commands: arrays of strings, one after the other.
+//! Reads commands. A command is an array of strings.
 //!
-//! Each string is read by the crate. The head of the array is read here, so that a command that comes in many pieces is never read from its
-//! beginning again, and a length beyond its bound is refused before anything of it is kept.
+//! The crate `resp-rs` parses each string. The head of the array is parsed here. So a command that comes in many pieces is not parsed again
+//! from its beginning, and a length that exceeds its bound is refused before any of the data is kept.
 
 use bytes::{Buf, Bytes, BytesMut};
 use resp_rs::ParseError;
@@ -15,7 +15,7 @@ const HEAD: usize = 32;
 /// The bounds of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommandBounds {
-    /// Strings, the command's name among them.
+    /// Strings, the command's name included.
     pub(super) strings: usize,
     /// Bytes of a string.
     pub(super) string_bytes: usize,
@@ -23,7 +23,7 @@ pub(super) struct CommandBounds {
     pub(super) bytes: usize,
 }
 
-/// What is wrong with a command's bytes. The connection ends: nobody knows where the next command begins.
+/// The fault in a command's bytes. The connection ends, since the beginning of the next command is unknown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Protocol error: {0}")]
 pub(super) struct ProtocolError(String);
@@ -38,9 +38,9 @@ impl ProtocolError {
 #[derive(Debug)]
 pub(super) struct CommandReader {
     bounds: CommandBounds,
-    /// What was read from the connection.
+    /// The bytes that were read from the connection.
     read: BytesMut,
-    /// The part of it that is being read as commands.
+    /// The part of them that is being parsed.
     block: Bytes,
     /// The strings of the command so far, and how many are still to come.
     strings: Vec<Bytes>,
@@ -58,7 +58,7 @@ impl CommandReader {
         self.bounds = bounds;
     }
 
-    /// Where the next bytes go; then call [`begin`](Self::begin).
+    /// The buffer for the next bytes. After reading into it, call [`begin`](Self::begin).
     pub(super) fn room(&mut self) -> &mut BytesMut {
         if self.read.capacity() - self.read.len() < BLOCK / 2 {
             self.read.reserve(BLOCK);
@@ -66,12 +66,12 @@ impl CommandReader {
         &mut self.read
     }
 
-    /// What was read since is read as commands now.
+    /// Makes the bytes that were read available to [`next`](Self::next).
     pub(super) fn begin(&mut self) {
         self.block = self.read.split().freeze();
     }
 
-    /// Reads the next command. `false` if it is not whole yet: then read more.
+    /// Parses the next command. Returns `false` if it is not complete yet: then read more bytes.
     pub(super) fn next(&mut self) -> Result<bool, ProtocolError> {
         loop {
             if self.left > 0 {
@@ -88,17 +88,17 @@ impl CommandReader {
         }
     }
 
-    /// The strings of the command, the name first; at least one.
+    /// The strings of the command, its name first. There is at least one.
     pub(super) fn strings(&self) -> &[Bytes] {
         &self.strings
     }
 
-    /// Bytes that are kept of a command that is not whole yet.
+    /// Bytes of an incomplete command that are kept.
     pub(super) fn kept(&self) -> usize {
         if self.left > 0 { self.bytes + self.read.len() } else { self.read.len() }
     }
 
-    /// Keeps what is not whole.
+    /// Keeps the incomplete part until more bytes come.
     fn wait(&mut self) -> bool {
         self.read.extend_from_slice(&self.block);
         self.block = Bytes::new();
@@ -120,7 +120,7 @@ impl CommandReader {
         };
         let count = head[1..end].strip_suffix(b"\r").and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
         let count: i64 = count.ok_or_else(|| ProtocolError::new("invalid multibulk length"))?;
-        // Nothing and null are no commands, and have no answer.
+        // Empty and null arrays are not commands, and have no answer.
         self.left = usize::try_from(count).unwrap_or(0);
         if self.left > self.bounds.strings {
             let reason = format!("invalid multibulk length: a command has at most {} strings", self.bounds.strings);

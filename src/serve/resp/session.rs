@@ -1,4 +1,4 @@
-//! A client's state, and the commands about itself and the server.
+//! A client's session, and the commands about the session and the server.
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use super::writing::AnswerWriter;
 use crate::serve::access::SecretToken;
 use crate::serve::filters::Filters;
 
-/// A client.
+/// A client's session.
 #[derive(Debug)]
 pub(super) struct RespSession<'a> {
     filters: &'a Filters,
@@ -30,7 +30,7 @@ pub(super) enum AfterCommand {
     Next,
 }
 
-/// The version of Redis whose commands these are, for clients that ask.
+/// The version of Redis that clients are told.
 const REDIS: &str = "7.4.0";
 const NO_AUTH: &str = "NOAUTH Authentication required.";
 const NO_AUTH_HELLO: &str = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> \
@@ -45,7 +45,7 @@ impl<'a> RespSession<'a> {
         Self { filters, token, number, name: None, is_admitted: token.is_none(), of_filters }
     }
 
-    /// Whether the client may do everything.
+    /// Whether the client may use all commands.
     pub(super) fn is_admitted(&self) -> bool {
         self.is_admitted
     }
@@ -54,13 +54,13 @@ impl<'a> RespSession<'a> {
         self.of_filters.answer()
     }
 
-    /// The bytes of a command make no sense.
+    /// Answers bytes that are not a command.
     pub(super) fn fail(&mut self, error: &ProtocolError) -> AfterCommand {
         self.answer().error(&format!("ERR {error}"));
         AfterCommand::End
     }
 
-    /// Does what a command says. Its answer may wait for the [`flush`](Self::flush).
+    /// Executes a command. Its answer may be written only by [`FilterCommands::flush`].
     pub(super) fn execute(&mut self, strings: &[Bytes]) -> AfterCommand {
         let Some(row) = strings.first().and_then(|name| CommandRow::of(name)) else {
             self.unknown(strings);
@@ -207,7 +207,7 @@ impl<'a> RespSession<'a> {
                 self.name = Some(strings[2].clone()).filter(|name| !name.is_empty());
                 self.answer().simple("OK");
             }
-            // The library's name and version; nobody asks for them.
+            // SETINFO gives the library's name and version, which are not used.
             (b"setinfo", 4) | (b"no-evict" | b"no-touch", 3) => self.answer().simple("OK"),
             _ => {
                 let word = String::from_utf8_lossy(&word[..word.len().min(64)]).into_owned();
@@ -260,7 +260,7 @@ impl<'a> RespSession<'a> {
     }
 }
 
-/// What `COMMAND` says of one.
+/// Writes a row as `COMMAND` describes it.
 fn describe(row: &CommandRow, answer: &mut AnswerWriter) {
     answer.array(6);
     answer.bulk(row.name.as_bytes());

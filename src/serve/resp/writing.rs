@@ -1,4 +1,4 @@
-//! Writes answers, in the version of the protocol that the client has asked for.
+//! Writes answers, in the version of the protocol that the client has chosen.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use std::io::Write;
 #[derive(Debug)]
 pub(super) struct AnswerWriter {
     to: Vec<u8>,
-    /// Whether the client has asked for version 3.
+    /// Whether the client has chosen version 3.
     is_3: bool,
 }
 
@@ -27,7 +27,7 @@ impl AnswerWriter {
         &self.to
     }
 
-    /// They are sent.
+    /// Clears the answers, once they are sent.
     pub(super) fn clear(&mut self) {
         self.to.clear();
         if self.to.capacity() > 1 << 20 {
@@ -37,7 +37,7 @@ impl AnswerWriter {
 
     fn line(&mut self, kind: u8, text: &str) {
         self.to.push(kind);
-        // Whatever a client has sent ends no line.
+        // Text from a client must not end the line.
         self.to.extend(text.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
         self.to.extend_from_slice(b"\r\n");
     }
@@ -83,7 +83,7 @@ impl AnswerWriter {
         self.number(b'*', length as u64);
     }
 
-    /// Keys and values follow, by turns.
+    /// The head of a map. Its keys and values follow in turn.
     pub(super) fn map(&mut self, length: usize) {
         if self.is_3 {
             self.number(b'%', length as u64);
@@ -92,7 +92,7 @@ impl AnswerWriter {
         }
     }
 
-    /// In version 2, 1 or 0.
+    /// In version 2 it is 1 or 0.
     pub(super) fn boolean(&mut self, is: bool) {
         if self.is_3 {
             self.to.extend_from_slice(if is { b"#t\r\n" } else { b"#f\r\n" });
@@ -101,7 +101,7 @@ impl AnswerWriter {
         }
     }
 
-    /// In version 2, a string.
+    /// In version 2 it is a string.
     pub(super) fn double(&mut self, number: f64) {
         let text = number.to_string();
         if self.is_3 {
