@@ -30,7 +30,7 @@ pub(crate) fn short(number: u64) -> String {
     }
 }
 
-/// The names of shards: the shard's number, `3`, or, in a partition, after the partition's number: `17/3`.
+/// The names of shards: the shard's number, such as `3`. In a partition, the partition's number comes first: `17/3`.
 pub(crate) fn shard_names(shards: &[ShardStatistics]) -> Vec<String> {
     let mut names = Vec::with_capacity(shards.len());
     for of_one in shards.chunk_by(|one, next| one.partition == next.partition) {
@@ -57,7 +57,7 @@ fn scaled(mut number: f64, step: f64, units: &[&str]) -> String {
     format!("{number:.decimals$}{}", units[unit])
 }
 
-/// Digits after the point that make three in all.
+/// How many digits follow the point if there are three in all.
 fn decimals(number: f64) -> usize {
     match number {
         ..9.995 => 2,
@@ -77,7 +77,7 @@ pub(crate) fn expected(number: f64) -> String {
 }
 
 /// The loss that an audit measured, with its interval: `12 measured (8 to 18)`. If all URLs were audited, there is no interval. If the
-/// interval is wider than the number is large, only its upper end is shown: `at most 380 measured`.
+/// interval is wider than the loss itself, only its upper end is shown: `at most 380 measured`.
 pub(crate) fn measured(lost: f64, low: f64, high: f64) -> String {
     match high - low {
         0.0 => format!("{} measured", about(lost)),
@@ -86,7 +86,7 @@ pub(crate) fn measured(lost: f64, low: f64, high: f64) -> String {
     }
 }
 
-/// As [`expected`], but a number far below one is only said to be so.
+/// Like [`expected`], but a positive number below 0.001 is `under 0.001`.
 pub(crate) fn about(number: f64) -> String {
     if number > 0.0 && number < 0.001 { "under 0.001".to_owned() } else { expected(number) }
 }
@@ -105,7 +105,7 @@ pub(crate) fn chance(share: f64) -> String {
     if share == 0.0 { "0".to_owned() } else { format!("{share:.1e}") }
 }
 
-/// `12.3 %` of a whole; `-` if the whole is nothing. A share that would be shown as nothing is said to be small.
+/// `12.3 %` of a whole; `-` if the whole is 0. A share that would be rounded to 0 is `under 0.1 %`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     match part / whole * 100.0 {
         _ if whole <= 0.0 => "-".to_owned(),

@@ -37,7 +37,7 @@ pub enum ReportError {
         /// The latest format known.
         supported: u32,
     },
-    /// The operating system refused.
+    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file.
@@ -50,7 +50,7 @@ pub enum ReportError {
 /// Reads a report back.
 ///
 /// # Errors
-/// If it is missing, damaged or newer, or the file system refuses.
+/// If it is missing, damaged or newer, or cannot be read.
 pub fn read(path: &Path) -> Result<Report, ReportError> {
     /// The field that all versions have.
     #[derive(Deserialize)]
@@ -82,7 +82,7 @@ impl Report {
     /// Writes the report to a file, whole or not at all.
     ///
     /// # Errors
-    /// If the file system refuses. The file is then as it was before.
+    /// If the file cannot be written. It is then as it was before.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let mut json = Vec::new();
         self.write_json(&mut json)?;

@@ -23,27 +23,26 @@ pub struct Report {
     pub version: u32,
     /// The version of the crate that crawled.
     pub crawler: String,
-    /// Why the crawl ended: `drained`, `disk_low`, `max_pages`, `max_duration`, `seen_full`, `stopped`,
-    /// `sink_failed` or `storage_failed`.
+    /// Why the crawl ended: `drained`, `disk_low`, `max_pages`, `max_duration`, `proxy_failed`, `reader_left`, `seen_full`, `stopped`,
+    /// `sink_failed` or `storage_failed`; `unfinished` if it still runs, or was killed.
     pub finish: FinishReason,
     /// When it began: RFC 3339, UTC, milliseconds.
     pub started: String,
     /// When it ended, likewise.
     pub finished: String,
-    /// Microseconds that all runs took together, by a clock that is never set.
+    /// The time that all runs took together, in microseconds, by a monotonic clock.
     pub elapsed_us: u64,
     /// How often the job was resumed.
     #[serde(default)]
     pub resumes: u64,
-    /// The settings that change how the numbers are to be read.
+    /// The settings that a reader of the numbers must know.
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub settings: Settings,
     /// The seeds that the user gave.
     pub seeds: SeedCounts,
     /// What became of the URLs.
     pub urls: Urls,
-    /// All requests for pages and sitemaps: tries after which a URL was done, tries after which it was tried again, and guesses of
-    /// sitemaps.
+    /// All requests for pages and sitemaps: the last try of each URL, its earlier tries, and guesses of sitemaps.
     pub pages: Traffic,
     /// Of these requests, the ones after which the URL was tried again: the try failed, or was redirected to another spelling of the URL.
     #[serde(default)]
@@ -68,13 +67,13 @@ pub struct Report {
     /// Pages that repeat another page.
     #[serde(default)]
     pub duplicates: DuplicateFigures,
-    /// Answers that were challenges in place of pages or of a robots.txt, by whose they were: `cloudflare`, `anubis` and so on. Left out if
-    /// none came.
+    /// Challenges that came in place of a page or a robots.txt, by the product that sent them: `cloudflare`, `anubis` and so on. Left out
+    /// if none came.
     #[serde(default, skip_serializing_if = "NameCounts::is_empty")]
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub challenges: NameCounts,
-    /// Pages that are done, by what their sites prefer them to be used for: `train-ai=n` counts those that are denied for training. A page
-    /// counts for each purpose of which something was said. URLs that were refused before they were fetched are in `urls.refused`.
+    /// Pages that are done, by the preferences that their sites state: `train-ai=n` counts the pages that must not be used for training. A
+    /// page counts once for each purpose that its site mentions. URLs that were refused before they were fetched are in `urls.refused`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
     pub preferences: BTreeMap<String, u64>,
@@ -91,7 +90,7 @@ pub struct Report {
     pub politeness: PolitenessFigures,
     /// The seen filter: all shards as one, then each.
     pub seen: SeenStatistics,
-    /// The memory that other sets of the same URLs would take.
+    /// The memory that hash sets of the same URLs would take.
     #[serde(default)]
     pub other_sets: OtherSets,
     /// The numbers over time.
@@ -118,19 +117,19 @@ impl Report {
 }
 
 counters! {
-    /// Pages that repeat another page, by the second seen set.
+    /// Pages that repeat another page. A second seen set, of page contents, finds them.
     #[derive(Copy)]
     #[non_exhaustive]
     pub struct DuplicateFigures {
         /// The pages.
         #[serde(flatten)]
         pub counts: DuplicateCounts,
-        /// Memory of the second seen set, of the contents of pages, in bytes.
+        /// Memory of the seen set of page contents, in bytes.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub bytes: u64,
-        /// The share of new contents that the set takes for seen, now, 0 to 1.
+        /// The share of new contents that the set now takes for seen, 0 to 1.
         pub false_positive_rate_estimated: f64 => greatest,
-        /// How many new bodies and texts it took for seen. An expectation, not a count.
+        /// The expected number of new bodies and texts that the set took for seen.
         pub expected_lost: f64,
     }
 }
@@ -140,10 +139,10 @@ counters! {
     #[derive(Copy, Eq)]
     #[non_exhaustive]
     pub struct RecrawlFigures {
-        /// Pages of the job that is crawled again; `null` if there is none.
+        /// Pages of the earlier job that is crawled again; `null` if there is none.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub known: Option<u64>,
-        /// How many of these were not met: nothing links to them any more, or the crawl ended before. `crawler unmet` lists them.
+        /// How many of these were not met: nothing links to them any more, or the crawl ended first. `crawler unmet` lists them.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub unmet: Option<u64>,
         /// The pages that were met.
@@ -152,7 +151,7 @@ counters! {
     }
 }
 
-/// Settings that change how the numbers are to be read.
+/// Settings that a reader of the numbers must know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -170,7 +169,7 @@ pub struct Settings {
     /// Files of certificates that were trusted in addition to the system's. Left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ca_files: Vec<String>,
-    /// How far it went from the seeds: `page`, `prefix`, `host`, `domain` or `any`.
+    /// How far the crawl went from its seeds: `page`, `prefix`, `host`, `domain` or `any`.
     pub scope: String,
     /// Maximum number of links from a seed; `null` is no limit.
     pub max_depth: Option<u32>,
@@ -180,11 +179,12 @@ pub struct Settings {
     pub max_duration_us: Option<u64>,
     /// Maximum number of fetches at once.
     pub workers: u64,
-    /// Microseconds between two requests to a host, unless its robots.txt asks for a longer one.
+    /// Microseconds between two requests to a host, unless its robots.txt asks for more.
     pub host_delay_us: u64,
     /// Maximum number of requests to one host at once.
     pub connections_per_host: u8,
-    /// Microseconds between two requests to an IP address; `null` is 100 ms, except for loopback and quicker hosts.
+    /// Microseconds between two requests to an IP address; `null` is 100 ms, except for loopback addresses and for hosts with a shorter
+    /// delay.
     pub address_delay_us: Option<u64>,
     /// Maximum number of requests to one IP address at once.
     pub connections_per_address: u8,
@@ -195,7 +195,7 @@ pub struct Settings {
 }
 
 counters! {
-    /// What became of the URLs. `found` is the sum of `admitted` and all of `refused`.
+    /// What became of the URLs. `found` is the sum of `admitted` and of all counts in `refused`.
     #[derive(Eq)]
     #[non_exhaustive]
     pub struct Urls {
@@ -203,9 +203,9 @@ counters! {
         pub found: u64,
         /// Refused, by the name of the [`Refusal`](crate::gate::Refusal).
         pub refused: BTreeMap<String, u64>,
-        /// New and in scope, without those that robots.txt refused later.
+        /// URLs that were new and in scope. URLs that robots.txt refused later are in `refused`.
         pub admitted: u64,
-        /// What became of those admitted.
+        /// What became of the admitted URLs.
         #[serde(flatten)]
         pub counts: UrlCounts,
         /// The URLs of `fetched`, by HTTP status: each once, by its last answer. Pages with 400 and more have failed: `crawler broken` lists them.
@@ -218,12 +218,12 @@ counters! {
         /// Waiting or in flight when the crawl ended.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub queued: u64,
-        /// Those of them that were in flight.
+        /// The URLs of `queued` that were in flight.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
         pub in_flight: u64,
         /// The admitted URLs, by where they were found first. robots.txt may have refused some of them later.
         pub sources: Sources,
-        /// Links with a user name or a password, which are not sent.
+        /// Links with a user name or a password. Neither is ever sent.
         #[serde(skip_serializing_if = "is_zero")]
         pub userinfo: u64,
         /// URLs refused because a budget was spent, by the subject of the budget, with numbers and ids taken out: `a.example/calendar/#`. The ten
@@ -238,14 +238,14 @@ counters! {
     }
 }
 
-/// The first of all, sorted by URL, so that it does not matter which part comes first.
+/// Keeps the first pages by URL, so that the order of merging does not matter.
 fn first_by_url(pages: &mut Vec<FailedPage>, others: &[FailedPage]) {
     pages.extend(others.iter().cloned());
     pages.sort_by(|one, other| one.url.cmp(&other.url));
     pages.truncate(TOP);
 }
 
-/// The names with the most URLs. A name begins with its host, so it belongs to one part alone.
+/// Keeps the names with the most URLs. A name begins with its host, so only one part has it.
 fn most(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
     counts.merge_with(others);
     let mut names: Vec<_> = counts.iter().map(|(name, &count)| (Reverse(count), name.clone())).collect();
@@ -256,7 +256,7 @@ fn most(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
 }
 
 counters! {
-    /// Where URLs were found that were new and in scope.
+    /// Where the URLs that were new and in scope were found first.
     #[derive(Copy, Eq)]
     #[non_exhaustive]
     pub struct Sources {
@@ -276,13 +276,13 @@ counters! {
         /// The requests.
         #[serde(flatten)]
         pub counts: PolitenessCounts,
-        /// The worst of those that came too early.
+        /// The worst request that came too early.
         #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "none")))]
         pub worst: Option<TooEarly>,
     }
 }
 
-/// A request that was sent before its host's rest was over, or while its host's connections were taken.
+/// A request that was sent before its host's rest was over, or while all connections that its host may have were in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -293,11 +293,11 @@ pub struct TooEarly {
     pub waited_us: u64,
     /// Microseconds for which it should have rested.
     pub delay_us: u64,
-    /// Connections of the host that were open at once, if these were more than it may have.
+    /// Connections of the host that were open at once, if there were more than it may have; else 0.
     pub taken: u32,
 }
 
-/// The worse one stays.
+/// Keeps the worse one.
 impl Counter for TooEarly {
     fn merge_with(&mut self, other: &Self) {
         let badness = |it: &Self| (it.taken, it.delay_us.saturating_sub(it.waited_us), Reverse(it.host.clone()));
@@ -317,13 +317,14 @@ counters! {
         pub fetched: u64,
         /// How many of these were not fetched.
         pub missed: u64,
-        /// How many of the missed pages the filter lost: it took them for seen, or they can be reached only through such pages.
+        /// How many of the missed pages the filter lost: it took them for seen, or they can be reached only through pages that it took for
+        /// seen.
         pub missed_by_filter: u64,
         /// Pages fetched more than once.
         pub fetched_twice: u64,
         /// Requests that a robots.txt forbids.
         pub against_robots: u64,
-        /// Requests to sites without end, if there are any.
+        /// Requests to endless sites, if there are any.
         pub trapped: u64,
         /// Requests in all.
         pub requests: u64,
@@ -335,16 +336,16 @@ counters! {
 }
 
 counters! {
-    /// The memory that other sets of the same URLs would take. None of them could lose one.
+    /// The memory that hash sets of the same URLs would take. A hash set loses no URL.
     #[derive(Copy, Eq)]
     #[non_exhaustive]
     #[cfg_attr(feature = "cli", schemars(extend("x-metric" = "gauge")))]
     pub struct OtherSets {
-        /// The URLs themselves, in a hash set of the standard library, if they are as long as those of the records on average.
+        /// A hash set of the URLs themselves (`std::collections::HashSet`). Their average length is that of the recorded URLs.
         pub urls_bytes: u64,
-        /// Their MD5 digests, in the same.
+        /// A hash set of their MD5 digests.
         pub md5_bytes: u64,
-        /// Their SHA-1 digests, in the same.
+        /// A hash set of their SHA-1 digests.
         pub sha1_bytes: u64,
     }
 }

@@ -21,9 +21,9 @@ counters! {
         pub in_memory: u64,
         /// Hosts with URLs waiting when the crawl ended.
         pub active: u64,
-        /// Those of them that still had to rest.
+        /// Active hosts that still had to rest.
         pub resting: u64,
-        /// Of the hosts that rest, the ones that failed and are to be tried again.
+        /// Resting hosts that failed and will be tried again.
         pub failing: u64,
         /// Hosts that could not be reached, and were given up. `crawler resume` tries them again.
         pub unreachable: u64,
@@ -39,16 +39,17 @@ counters! {
         /// How evenly requests went to hosts with waiting URLs: Jain's index, 1 if all had equally many, and 1/n if one of n had them
         /// all. `null` if fewer than two wait.
         pub fairness: Option<f64> => least,
-        /// How long a host that was due had waited for its turn when the crawl ended, the longest of a sample; `null` if none was due.
+        /// When the crawl ended: the longest time that a host of a sample had waited for its turn after it was due; `null` if no host was
+        /// due.
         pub longest_due_us: Option<u64> => greatest,
         /// The hosts with the most requests, most first.
         pub top: Vec<HostRow> => most_requests,
-        /// How many hosts had how many requests, fewest first.
+        /// The number of hosts for each range of requests, fewest requests first.
         pub by_requests: Vec<HostBucket> => by_range,
     }
 }
 
-/// The hosts with the most refusals.
+/// Keeps the hosts with the most refusals.
 fn most_refusals(hosts: &mut Vec<RefusingHost>, others: &[RefusingHost]) {
     hosts.extend(others.iter().cloned());
     hosts.sort_by(|one, other| (other.refused, &one.host).cmp(&(one.refused, &other.host)));
@@ -67,7 +68,7 @@ fn least(fairness: &mut Option<f64>, other: &Option<f64>) {
     *fairness = [*fairness, *other].into_iter().flatten().reduce(f64::min);
 }
 
-/// The hosts with the most requests, with one row for a host of both.
+/// Keeps the hosts with the most requests. A host that both parts have gets one row.
 fn most_requests(rows: &mut Vec<HostRow>, others: &[HostRow]) {
     let mut all: BTreeMap<String, HostRow> = BTreeMap::new();
     for row in rows.drain(..).chain(others.iter().cloned()) {
@@ -89,7 +90,7 @@ fn by_range(buckets: &mut Vec<HostBucket>, others: &[HostBucket]) {
     buckets.extend(all.into_iter().map(|((from, to), hosts)| HostBucket { from, to, hosts }));
 }
 
-/// How many hosts had a number of requests in this range. Requests for robots.txt count.
+/// How many hosts had a number of requests in this range, requests for robots.txt included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -109,17 +110,17 @@ pub struct HostBucket {
 pub struct HostRow {
     /// Scheme, host and port: `https://example.org`.
     pub host: String,
-    /// Requests. Those for robots.txt count.
+    /// Requests, those for robots.txt included.
     pub requests: u64,
     /// URLs waiting when the crawl ended.
     pub queued: u64,
     /// Its failures in a row when the crawl ended.
     pub failures: u32,
-    /// Microseconds of the rest in force when the crawl ended.
+    /// The rest in force when the crawl ended, in microseconds.
     pub delay_us: u64,
     /// It could not be reached, and was given up.
     pub unreachable: bool,
-    /// Why it fails: the last failure. Left out if it does not fail.
+    /// The last failure. Left out if the host does not fail.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

@@ -1,7 +1,7 @@
 //! A report as one page of HTML that loads nothing from anywhere.
 //!
 //! [`HtmlPage`] prepares the report for the template, which escapes every text. The charts are lines over time, as SVG: each is a [`chart`]
-//! of the timeline, and contains no text from the web. The page stays below 200 kB whatever the crawl: each list in it has a bound.
+//! of the timeline, and contains no text from the web. Each list has a bound, so the page stays below 200 kB whatever the crawl.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ struct HtmlPage<'a> {
     site: Vec<Bars>,
     counts: Vec<Bars>,
     failed: Vec<Row>,
-    /// How many failed pages are not in `failed`.
+    /// Says how many failed pages are not in `failed`; empty if all are.
     further: String,
     hosts: Vec<Row>,
     latency: Vec<Row>,
@@ -56,7 +56,7 @@ struct Chart {
     names: Vec<&'static str>,
     svg: String,
     note: String,
-    /// What is said if there is nothing to draw.
+    /// The text if there is nothing to draw.
     nothing: &'static str,
 }
 
@@ -66,7 +66,7 @@ struct Bars {
     class: &'static str,
     rows: Vec<Bar>,
     note: String,
-    /// What is said if there are no rows; empty for `None.`
+    /// The text if there are no rows; if it is empty, `None.` is shown.
     nothing: String,
 }
 
@@ -259,7 +259,7 @@ impl Report {
                 vec![line("share of its bits that are set", |moment| moment.fill_ratio * 100.0)],
                 |value| format!("{} %", expected(value)),
                 (0.1, "At most 0.1 % of its bits are set."),
-                "It is at its capacity at about one half, and adds a layer there if it may.",
+                "At about one half the filter has reached its capacity, and adds a layer if it may.",
             ),
             draw(
                 "New URLs that the filter takes for seen",

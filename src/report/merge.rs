@@ -8,8 +8,8 @@ use crate::frontier::Timestamp;
 use crate::seen::SeenStatistics;
 
 impl Report {
-    /// Adds the report of another part of the crawl, which another machine, partition or job crawled. The parts should have no host in
-    /// common: a host of both counts twice, but has one row among the hosts with the most requests.
+    /// Adds the report of another part of the crawl, from another machine, partition or job. The parts should have no host in common: a
+    /// host of both counts twice, but has one row among the hosts with the most requests.
     ///
     /// Counts and memory are summed. Percentiles are computed from the times of both. The crawl begins with the first part, and lasts until
     /// the end of the last one. Where a sum makes no sense, the worse value counts: the reason for the end, the fairness, the longest wait.
@@ -65,13 +65,13 @@ impl Report {
         self.simulated.merge_with(&other.simulated);
     }
 
-    /// Removes what the crawl also carries to its next owner.
+    /// Removes the long parts, which the crawl also carries to its next owner in [`Carried`].
     #[cfg(feature = "cluster")]
     pub(crate) fn shorten(&mut self) {
         self.complete(Carried::default());
     }
 
-    /// Takes the long parts that the crawl has carried.
+    /// Puts the long parts back, as the crawl has carried them.
     #[cfg(feature = "cluster")]
     pub(crate) fn complete(&mut self, Carried { timeline, tally, .. }: Carried) {
         self.timeline = timeline;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::format::Report;
 use super::schema::{Number, NumberKind, numbers};
 
-/// The only metrics of a shard: they show which shard is bad.
+/// The numbers of a single shard that are metrics: they show which shard is bad.
 const OF_SHARDS: [&str; 2] = ["seen.shards[].expected_lost", "seen.shards[].fill_ratio"];
 /// At most this many shards have series of their own.
 const MOST_SHARDS: usize = 256;
@@ -99,7 +99,7 @@ struct Metric {
 }
 
 impl Metric {
-    /// `None` for a number that is not a metric. Of lists, only that of the shards has metrics.
+    /// `None` for a number that is not a metric. The shards are the only list with metrics.
     fn of(Number { name: number, says, kind }: Number) -> Option<Self> {
         let is_of_shard = OF_SHARDS.contains(&&*number);
         if kind == NumberKind::None || number.contains("[]") && !is_of_shard {
@@ -128,7 +128,7 @@ impl Metric {
     }
 }
 
-/// Calls for each number under these keys, with a label for each key of a map and each index of a list.
+/// Calls `call` with each number under these keys, and with a label for each key of a map and each index of a list.
 fn each(value: &Value, keys: &[&str], labels: &mut Vec<Label>, call: &mut impl FnMut(&[Label], f64)) {
     let Some((key, rest)) = keys.split_first() else {
         return value.as_f64().map_or((), |number| call(labels, number));

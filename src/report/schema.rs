@@ -1,5 +1,6 @@
-//! The JSON Schemas of the files for programs, made from the types that write them, with their docs as descriptions. Also the list of all
-//! numbers of a report, read from its schema: each has one name, and says what it counts, in which unit, and what to do about it.
+//! The JSON Schemas of the files for programs. They are made from the types that write these files, and the types' docs are the
+//! descriptions. Also the list of all numbers of a report, read from its schema: each has one name, and says what it counts, in which unit,
+//! and what to do about it.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -74,10 +75,10 @@ fn plain(schema: &mut Schema) {
     let mut rest = text.replace('\n', " ");
     while let Some((before, link)) = rest.split_once('[') {
         said += before;
-        let Some((label, behind)) = link.split_once(']') else { break };
+        let Some((label, after)) = link.split_once(']') else { break };
         said += label;
-        let target = behind.strip_prefix('(').and_then(|target| target.split_once(')'));
-        rest = target.map_or(behind, |(_, behind)| behind).to_owned();
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        rest = target.map_or(after, |(_, after)| after).to_owned();
     }
     *text = said + &rest;
 }
@@ -93,15 +94,15 @@ pub(crate) struct Number {
     pub(crate) kind: NumberKind,
 }
 
-/// What a number is as a metric. `x-metric` in the schema of its field, or of the struct around it, says it: `gauge` or `none`.
+/// The kind of a number as a metric. `x-metric` in the schema of its field, or of the struct around it, can be `gauge` or `none`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NumberKind {
-    /// It only grows: a whole number of which the schema says nothing else.
+    /// It only grows. An integer is a counter unless the schema says otherwise.
     #[default]
     Counter,
-    /// It can fall. Shares and estimates, which are no whole numbers, can.
+    /// It can fall. Numbers that are not integers (shares and estimates) always can.
     Gauge,
-    /// It is no metric: a setting, a number for charts, or one that would need a series for each name from the web.
+    /// It is not a metric: a setting, a number for charts, or one that would need a series for each name from the web.
     None,
 }
 
@@ -112,7 +113,8 @@ pub(crate) fn numbers() -> Vec<Number> {
     numbers
 }
 
-/// Takes the numbers under a schema, which are named, explained and shown as `so_far` unless the schema says it better.
+/// Collects the numbers under a schema. `so_far` has the name up to here, and the meaning and kind of each number whose own schema has
+/// none.
 fn walk(schema: &Value, so_far: Number, numbers: &mut Vec<Number>) {
     let Number { name, says, kind } = so_far;
     let says = schema["description"].as_str().map_or(says, str::to_owned);

@@ -160,7 +160,7 @@ fn a_site_that_refuses_us_is_told_from_one_that_is_done() {
         (&report["hosts"]["refusing"], &refusing["answers"], &refusing["refused"]),
         (&1.into(), &21.into(), &20.into())
     );
-    assert!(ran.out.contains("Drained but for what hosts refuse us."), "{}", ran.out);
+    assert!(ran.out.contains("Drained but for hosts that refuse us."), "{}", ran.out);
     assert!(ran.out.contains("20 of 21 answers"), "{}", ran.out);
     let metrics = desk.run(&["stats", "job", "--metrics"]).out;
     assert!(metrics.contains("crawler_hosts_refusing{} 1.0"), "{metrics}");

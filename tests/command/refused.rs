@@ -137,7 +137,7 @@ fn signed_requests_are_counted_and_those_that_are_refused_by_their_hosts() {
     let shown = desk.run(&["stats", "job", "--all"], &[]).out;
     let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap().to_owned();
     assert!(line("signed requests").ends_with(" 7"), "{shown}");
-    assert!(line("refused all the same").contains('3') && line("refused all the same").contains(&walls), "{shown}");
+    assert!(line("signed, but refused").contains('3') && line("signed, but refused").contains(&walls), "{shown}");
     let explained = desk.run(&["explain", &wall.url("/"), "--job", "job"], &[]).out;
     assert!(
         explained.contains("the site refuses this crawler: ask more slowly, the request was signed, or write"),

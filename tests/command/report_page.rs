@@ -50,7 +50,7 @@ fn its_first_line_is_whole_however_long() {
     let mut report = invented();
     (report.urls.counts.fetched, report.elapsed_us) = (98_765_432_101, 77_000_000_000_000);
     report.finish = crawler::crawl::FinishReason::ReaderLeft;
-    let whole = "Ended: whoever read the records has left. 98,765,432,101 pages in 891 d 4 h, 1282.7 a second.";
+    let whole = "Ended: the reader of the records has left. 98,765,432,101 pages in 891 d 4 h, 1282.7 a second.";
     assert!(report.html().contains(&format!("<h1>{whole}</h1>")));
     let verdict = report.verdict().replace('\n', " ");
     assert!(verdict.starts_with(whole), "{verdict}");

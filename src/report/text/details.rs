@@ -33,9 +33,9 @@ impl Report {
             page.fact("", &expected(audit.lost), &interval);
         }
         let retries = format!("after {} retries", thousands(self.pages.retries));
-        page.fact("URLs tried in vain, without a response", &thousands(self.urls.counts.failed), &retries);
+        page.fact("URLs without a response", &thousands(self.urls.counts.failed), &retries);
         if self.urls.counts.unwanted > 0 {
-            page.fact("pages refused by their heads", &thousands(self.urls.counts.unwanted), "");
+            page.fact("pages refused by their headers", &thousands(self.urls.counts.unwanted), "");
         }
         let hosts = format!("on {} hosts", thousands(self.hosts.unreachable));
         let urls = thousands(self.urls.counts.unreachable.total());
@@ -60,7 +60,7 @@ impl Report {
         let of_capacity = percent(filter.inserted as f64, filter.capacity as f64);
         let capacity = format!("of {} that it was sized for", thousands(filter.capacity));
         page.fact("URLs", &thousands(filter.inserted), &format!("{of_capacity} {capacity}"));
-        let bits = format!("of {} bits; a URL sets {}, its probes", short(filter.bits), filter.probes);
+        let bits = format!("of {} bits; each URL sets {}", short(filter.bits), filter.probes);
         page.fact("filled", &percent(filter.fill_ratio, 1.0), &bits);
         let layers = format!("{} layout, {} layers", self.settings.seen_layout, thousands(filter.layers));
         page.fact("shards", &thousands(self.seen.shards.len() as u64), &layers);
@@ -100,11 +100,11 @@ impl Report {
         }
         if let Some(kept) = &self.checkpoints {
             let pause =
-                format!("the crawl waited {} for one at most", duration(Duration::from_micros(kept.longest_pause_us)));
+                format!("the crawl waited at most {} for one", duration(Duration::from_micros(kept.longest_pause_us)));
             page.fact("checkpoints", &thousands(kept.written), &pause);
         }
         let [tests, recent] = [self.seen.merged.tests, self.seen.recent_hits].map(thousands);
-        let tests = format!("in {tests} tests; {recent} more links were recent ones");
+        let tests = format!("in {tests} tests; {recent} recent links needed no test");
         page.fact("waits for a shard of the filter", &thousands(self.seen.merged.lock_waits), &tests);
         if let Some(peak) = self.cost.peak_memory_bytes {
             page.fact("peak memory", &bytes(peak), "");
@@ -142,7 +142,7 @@ impl Report {
         }
         let SitemapCounts { read, feeds, listed, faulty, unknown, .. } = self.sitemaps;
         if read + feeds + unknown > 0 {
-            let wrong = format!("{} faulty, {} were none", thousands(faulty), thousands(unknown));
+            let wrong = format!("{} faulty; {} were something else", thousands(faulty), thousands(unknown));
             page.fact("sitemaps and feeds read", &thousands(read + feeds), &wrong);
             page.fact("URLs that they list", &thousands(listed), "");
         }
@@ -150,13 +150,13 @@ impl Report {
         let DuplicateFigures { counts: DuplicateCounts { same, near, .. }, expected_lost, .. } = self.duplicates;
         if same + near > 0 {
             let alike =
-                format!("{} byte by byte; wrongly taken for it: {} expected", thousands(same), expected(expected_lost));
+                format!("{} byte by byte; {} expected to be no copies", thousands(same), expected(expected_lost));
             page.fact("pages like another one", &thousands(same + near), &alike);
         }
         if let Some(SignedCounts { requests, refused, refused_by, .. }) = &self.signed {
             page.fact("signed requests", &thousands(*requests), "");
             let hosts: Vec<_> = refused_by.most_first().into_iter().take(TOP).map(|(host, _)| host).collect();
-            page.fact("refused all the same", &thousands(*refused), &hosts.join(", "));
+            page.fact("signed, but refused", &thousands(*refused), &hosts.join(", "));
         }
         for (by, answers) in self.challenges.most_first() {
             page.fact(&format!("challenges of {by}"), &thousands(answers), "");
@@ -255,7 +255,7 @@ impl Report {
         }
         page.table(&rows);
         if self.waits.rested.count() > 0 {
-            page.line("host rests: politeness. Due, not asked: no place is free, or a limit of ours");
+            page.line("host rests: politeness; host due, not asked: no worker is free, or a limit");
         }
     }
 
@@ -268,12 +268,12 @@ impl Report {
         page.heading(&format!(
             "Hosts: {all} known, {in_memory} of them in memory, {active} with URLs queued, {unreachable} unreachable"
         ));
-        page.line(&format!("{resting} of those with URLs rest, {failing} fail and are tried again"));
+        page.line(&format!("{resting} hosts with URLs rest, {failing} fail and are tried again"));
         if let Some(fairness) = self.hosts.fairness {
-            page.line(&format!("fairness among those with URLs: {fairness:.3} (1: each had as many requests)"));
+            page.line(&format!("fairness among hosts with URLs: {fairness:.3} (1: all had equally many requests)"));
         }
         if let Some(us) = self.hosts.longest_due_us {
-            page.line(&format!("the one due for longest had waited {}", duration(Duration::from_micros(us))));
+            page.line(&format!("the host due for longest had waited {}", duration(Duration::from_micros(us))));
         }
         for (host, reason) in trouble {
             page.named(host, &reason);
@@ -318,7 +318,7 @@ impl Report {
         let mut rows = vec![header.map(str::to_owned), shard_row("all", &self.seen.merged)];
         rows.extend(fullest.iter().map(|&(number, shard)| shard_row(&names[number], shard)));
         page.table(&rows);
-        page.line("shown: URLs by the bits that are set; rate: of new URLs taken for seen, now;");
+        page.line("shown: URLs, by the bits that are set; rate: new URLs taken for seen, now;");
         page.line("mean: the same over the whole crawl; a full shard adds a layer");
         if shards.len() > SHARDS {
             page.line(&format!(
@@ -335,10 +335,10 @@ impl Simulated {
         page.fact("simulated pages missed", &thousands(self.missed), &reachable);
         page.fact("  by an error of the filter", &thousands(self.missed_by_filter), "");
         page.fact("simulated pages fetched twice", &thousands(self.fetched_twice), "");
-        page.fact("simulated pages that nothing links", &thousands(self.unknown_urls), "fetched all the same");
+        page.fact("requests for unlinked URLs", &thousands(self.unknown_urls), "no page links to them");
         if self.trapped > 0 {
             let of = format!("of {} requests", thousands(self.requests));
-            page.fact("requests to sites without end", &thousands(self.trapped), &of);
+            page.fact("requests to endless sites", &thousands(self.trapped), &of);
         }
         page.fact("requests against robots.txt", &thousands(self.against_robots), "by the server's rules");
         page.fact("requests that came too early", &thousands(self.interval_violations), "by the server's clock");
@@ -400,7 +400,7 @@ impl Report {
             ("changed", changed, &known),
             ("unchanged", unchanged, &by_304),
             ("gone", gone, "404 or 410"),
-            ("known, and cannot be told", failed, "no page, or an error"),
+            ("known, change unknown", failed, "no page, or an error"),
         ] {
             page.fact(name, &thousands(count), note);
         }

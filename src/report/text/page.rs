@@ -60,7 +60,7 @@ impl TextPage {
         self.wrapped(&format!("  {name:<0$}", ENTRY - 4), words);
     }
 
-    /// A name from the web, and words about it. Words that do not fit beside the name go below it, and begin two columns further.
+    /// A name from the web, and words about it. Words that do not fit beside the name go below it, indented by two more columns.
     pub(super) fn named(&mut self, name: &str, words: &str) {
         if name.chars().count() + words.chars().count() + 4 <= COLUMNS {
             self.line(&format!("{name}  {words}"));

@@ -1,6 +1,6 @@
-//! The page of a report, which fits a terminal of 80 columns and 40 lines: what was crawled, with the first pages that failed; the filter in
-//! three lines; the cost; the hosts that refuse us or fail, with their reasons; and the verdict in the last lines: how the crawl ended, what
-//! it lost, and what is wrong.
+//! The page of a report, which fits a terminal of 80 columns and 40 lines. Its sections: what was crawled, with the first pages that failed;
+//! the filter in three lines; the cost; the hosts that refuse us or fail, with their reasons. The verdict comes last: how the crawl ended,
+//! what it lost, and what is wrong.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,7 +168,7 @@ pub(super) fn most<K: Ord + ToString>(counts: &BTreeMap<K, u64>) -> String {
     most_and(counts, |_| false)
 }
 
-/// Like [`most`], but some names are always shown.
+/// Like [`most`], but the names for which `is_shown` is true are always shown.
 fn most_and<K: Ord + ToString>(counts: &BTreeMap<K, u64>, is_shown: fn(&str) -> bool) -> String {
     let mut counts: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
     counts.sort_by_key(|&(_, &count)| Reverse(count));
@@ -336,7 +336,7 @@ impl Report {
             page.named(place, &counted(urls, "URL", "URLs"));
         }
         command.push_str("crawler --seeds JOB/seeds.txt --job NEW");
-        page.entry("after all by", &command);
+        page.entry("to fetch them", &command);
     }
 
     /// Says how many URLs the budgets of hosts left out: of which hosts, by which option, and how to fetch them after all.
@@ -356,7 +356,7 @@ impl Report {
         for (host, &urls) in self.left_out_most_first().into_iter().take(PLACES) {
             page.named(host, &counted(urls, "URL", "URLs"));
         }
-        page.entry("after all by", "a greater budget, and crawler resume JOB");
+        page.entry("to fetch them", "raise the budget, then crawler resume JOB");
     }
 
     /// Hosts with URLs that are left out, most first.
@@ -369,17 +369,17 @@ impl Report {
     fn ending(&self) -> &'static str {
         match self.finish {
             FinishReason::DiskLow => "Stopped: the disk is nearly full.",
-            FinishReason::Drained if self.hosts.refusing > 0 => "Drained but for what hosts refuse us.",
+            FinishReason::Drained if self.hosts.refusing > 0 => "Drained but for hosts that refuse us.",
             FinishReason::Drained if self.urls.counts.unreachable.is_empty() => "Drained.",
             FinishReason::Drained => "Drained but for unreachable hosts.",
             FinishReason::MaxDuration => "Ended: the time is over.",
             FinishReason::MaxPages => "Ended: the pages allowed are fetched.",
             FinishReason::ProxyFailed => "Stopped: the proxy has failed.",
-            FinishReason::ReaderLeft => "Ended: whoever read the records has left.",
+            FinishReason::ReaderLeft => "Ended: the reader of the records has left.",
             FinishReason::SeenFull => "Ended: the seen filter is full.",
             FinishReason::SinkFailed => "FAILED: records could not be written.",
             FinishReason::Stopped => "Stopped on request.",
-            FinishReason::StorageFailed => "FAILED: what was found could not be kept.",
+            FinishReason::StorageFailed => "FAILED: the crawl could not be kept.",
             FinishReason::Unfinished => "Not finished: under way, or cut off.",
         }
     }
@@ -442,7 +442,7 @@ impl Report {
     }
 }
 
-/// This many places are shown where budgets refused most.
+/// The places where budgets refused the most URLs: this many are shown.
 const PLACES: usize = 3;
 /// [`some`] shows this many names.
 const FIRST_NAMES: usize = 2;
