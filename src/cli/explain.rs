@@ -1,4 +1,4 @@
-//! `crawler explain`: why a URL was not fetched, or not yet, by the files of its job.
+//! `crawler explain`: says from the files of a job why a URL was not fetched, or not yet.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -125,15 +125,15 @@ impl UrlAnswer {
     /// Adds the URL's place in a crawl on many machines.
     #[cfg(feature = "cluster")]
     pub(super) fn at(self, place: &PartitionPlace, partitions: u32) -> Self {
-        let PartitionPlace { partition, owner, is_in_letter, .. } = place;
+        let PartitionPlace { partition, owner, is_in_link_batch, .. } = place;
         let owned = owner
             .as_ref()
             .map_or_else(|| "without an owner now".to_owned(), |(node, name)| format!("owned by {node}, {name}"));
-        let waits = if *is_in_letter { "; found by another partition, and not received yet" } else { "" };
+        let waits = if *is_in_link_batch { "; found by another partition, and not received yet" } else { "" };
         let value = json!({
             "partition": partition,
             "owner": owner.as_ref().map(|(node, name)| json!({ "node": node, "name": name })),
-            "in_letter": is_in_letter,
+            "in_link_batch": is_in_link_batch,
         });
         self.and("partition", &format!("{partition} of {partitions}, {owned}{waits}"), "cluster", value)
     }

@@ -1,4 +1,4 @@
-//! The cluster admin: an operator's questions and commands to a crawl on many machines. One question is "why was this URL not fetched?".
+//! The cluster admin: an operator's queries and commands to a crawl on many machines, among them "why was this URL not fetched?".
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub struct ClusterAdmin {
 }
 
 impl ClusterAdmin {
-    /// Finds a crawl that was begun.
+    /// Opens an existing crawl.
     ///
     /// # Errors
     /// If the servers cannot be reached or do not let us in, or there is no such crawl.
@@ -68,7 +68,7 @@ impl ClusterAdmin {
         Ok(end.map_err(|error| self.unreachable(error))?.is_some())
     }
 
-    /// Whether no node owns a partition any more: by then, all have stored their last counts.
+    /// Whether no node owns a partition any more. By then, all nodes have stored their last counts.
     ///
     /// # Errors
     /// If the servers do not answer.
@@ -91,14 +91,13 @@ impl ClusterAdmin {
         merged(&self.nats, self.terms.partitions, has_ended, options).await
     }
 
-    /// The settings of the node that began the crawl, as a file; `None` if they were too long to be kept.
+    /// The settings of the node that began the crawl, as a file; `None` if they were too long to be stored.
     pub fn settings(&self) -> Option<&str> {
         Some(self.terms.settings.as_str()).filter(|settings| !settings.is_empty())
     }
 
-    /// Says why URLs were not fetched, by the logs of their partitions. The logs are enough, whether or not a node is running. Each
-    /// partition is read as a new owner reads it, into a directory for temporary files. Page records are on the nodes, and are not looked
-    /// up.
+    /// Says from the logs of their partitions why URLs were not fetched. No node need be running. Each partition is read as a new owner reads
+    /// it, into a directory for temporary files. Page records are on the nodes, and are not looked up.
     ///
     /// # Errors
     /// If the servers do not answer, a log cannot be read, or an option differs from the crawl's.
@@ -119,12 +118,12 @@ impl ClusterAdmin {
         list.map(|(_, rules)| rules).map_err(|error| self.unreachable(error))
     }
 
-    /// Stops fetching the hosts and URLs of these rules, in all partitions, whichever nodes own them; with `is_undone`, allows them again.
-    /// The servers keep the list for the whole crawl, and nodes apply it within seconds: [`have_heard`](Self::have_heard) tells how many
-    /// do. Returns the rules before the change.
+    /// Stops fetching the hosts and URLs that these rules name, in all partitions; with `is_undone`, allows them again. The servers store the
+    /// list for the whole crawl, and the nodes apply it within seconds: [`have_heard`](Self::have_heard) says how many partitions do. Returns
+    /// the rules before the change.
     ///
     /// # Errors
-    /// If the servers do not answer, or more would be dropped than can be.
+    /// If the servers do not answer, or the list would be too long.
     pub async fn drop_by(&self, rules: &[DropRule], is_undone: bool) -> Result<Vec<DropRule>, ClusterError> {
         let change = drops::change(&*self.nats, &self.addresses, (rules, is_undone), draw());
         let changed = tokio::time::timeout(PATIENCE, change).await;
@@ -169,7 +168,7 @@ impl ClusterAdmin {
         self.terms.partitions
     }
 
-    /// The state of the partitions in one line, a warning if link batches could not be read, then one line for each node.
+    /// A line on the partitions, a warning if link batches could not be read, and a line for each node.
     ///
     /// # Errors
     /// If the servers do not answer.
@@ -192,7 +191,7 @@ impl ClusterAdmin {
             format!("crawl {}: {} partitions, {taken} owned, {idle} idle{ended}\n", self.crawl, self.terms.partitions);
         if unread > 0 {
             // Writing to a `String` cannot fail.
-            let _ = writeln!(text, "!! {unread} letters could not be read: they are kept in the log, as unread.P");
+            let _ = writeln!(text, "!! {unread} link batches could not be read: they are kept in the log, as unread.P");
         }
         for subject in self.nats.keys(KeyKind::Node).await? {
             let ClusterSubject::Key(ClusterKey::Node(node)) = &subject else { continue };
@@ -238,12 +237,12 @@ pub struct PartitionPlace {
     /// The node that owns the partition, and its machine and directory; `None` if none does.
     pub owner: Option<(String, String)>,
     /// The URL is in a link batch that the partition has not taken in yet.
-    pub is_in_letter: bool,
+    pub is_in_link_batch: bool,
 }
 
-/// Says why these URLs were not fetched. The log of each of their partitions is read as a new owner reads it: no node is disturbed, and
-/// none need be running. Page records are on the nodes, and are not looked up. Each partition takes as much memory and time as a new owner
-/// needs, and a directory for temporary files.
+/// Says why these URLs were not fetched. The log of each of their partitions is read as a new owner reads it. So no node is disturbed, and no
+/// node need be running. Each partition takes as much memory and time as a new owner needs, and a directory for temporary files. Page records
+/// are on the nodes, and are not looked up.
 ///
 /// # Errors
 /// If the servers do not answer, or a log is damaged; if the directory cannot be used.
@@ -255,7 +254,7 @@ pub(super) async fn ask<T: ClusterTransport>(
 ) -> Result<Vec<(Explanation, PartitionPlace)>, ClusterError> {
     let mut options = terms.of_partition(options.clone()).frontier;
     (_, options.scope.dropped) = drops::read(transport).await.map_err(|error| ClusterError::Log(error.0))?;
-    // No limit of length: the one here may be lower than that of the node that found a URL.
+    // Without a limit on the length: the limit here may be lower than that of the node that found a URL.
     let canonicalizer = Canonicalizer::new(&options.keys).with_max_bytes(usize::MAX);
     let roots = RootList::default();
     match terms.roots {
@@ -283,8 +282,8 @@ pub(super) async fn ask<T: ClusterTransport>(
         let waiting = link_batches(transport, partition, log.read, &canonicalizer).await;
         let waiting = waiting.map_err(|error| ClusterError::Log(error.0))?;
         for (place, explanation) in places.into_iter().zip(explanations) {
-            let is_in_letter = waiting.iter().any(|url| url.key() == urls[place].key());
-            answers[place] = Some((explanation, PartitionPlace { partition, owner: owner.clone(), is_in_letter }));
+            let is_in_link_batch = waiting.iter().any(|url| url.key() == urls[place].key());
+            answers[place] = Some((explanation, PartitionPlace { partition, owner: owner.clone(), is_in_link_batch }));
         }
     }
     Ok(answers.into_iter().flatten().collect())
@@ -351,12 +350,12 @@ mod tests {
         draft.add(&Found::seed(sent.clone()));
         let link_batch = draft.link_batch(LinkBatchId { token: 1, serial: 1 });
         let transport = InProcess::new(1, 0);
-        for bytes in [link_batch, b"no letter".to_vec()] {
+        for bytes in [link_batch, b"no link batch".to_vec()] {
             transport.publish(&ClusterSubject::Found(partition), bytes, None, None).await.unwrap();
         }
         let answers = ask(&*transport, &terms, &options, &[sent, other]).await.unwrap();
         let places: Vec<_> = answers.into_iter().map(|(_, place)| place).collect();
-        let place = |is_in_letter| PartitionPlace { partition, owner: None, is_in_letter };
+        let place = |is_in_link_batch| PartitionPlace { partition, owner: None, is_in_link_batch };
         assert_eq!(places, [place(true), place(false)]);
     }
 }

@@ -1,10 +1,12 @@
 //! The completion of a crawl: the check whether it is over, and the one report of all partitions.
 //!
-//! A partition says that it is idle: nothing waits in it, all that it has done is in its log, and it has taken all link batches up to a
-//! number. That may be out of date. So it counts only if the log and the link batches still end where the partition said, and if it applies
-//! the newest list of drop rules, since a rule that was taken back gives it work. And all partitions are checked twice. Between the checks,
-//! only a link batch can give a partition work. Its sender was itself given work by a link batch, and so on back to one that was there at
-//! the first check. But then its partition had not read all of its link batches, and the first check would have failed.
+//! A partition publishes that it is idle: it has no work, everything that it has done is in its log, and it has taken in all link batches up
+//! to a number. This may be out of date. So it counts only if the log and the link batches still end where the partition said. The partition
+//! must also apply the newest list of drop rules, since removing a rule may give it work.
+//!
+//! All partitions are checked twice, and both checks must find the same states. Between the checks, only a link batch can give a partition
+//! work. Its sender must have got work from a link batch, too, and so on, back to a link batch that existed at the first check. But then a
+//! partition had not read all of its link batches at the first check, which would have failed.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -23,7 +25,7 @@ use crate::job::JobJournal;
 use crate::lending::Clock;
 use crate::report::{Report, Settings};
 
-/// Checks whether all partitions are idle. If so, returns the messages that say so.
+/// Checks whether all partitions are idle. If they are, returns their state messages.
 ///
 /// # Errors
 /// If the servers do not answer.
@@ -55,7 +57,7 @@ pub(crate) async fn all_idle<T: ClusterTransport>(
 /// At most this many partitions are read at once, so that their messages share reads and writes.
 const READ: usize = 32;
 
-/// The counts of a partition so far, as its log keeps them.
+/// The counts of a partition so far, as its log has them.
 pub(crate) fn counts(handle: &PartitionHandle, observer: &Observer<JobJournal>, options: &CrawlOptions) -> Vec<u8> {
     let carried = String::from_utf8(handle.carried()).unwrap_or_default();
     let mut report = Report::of(&observer.so_far(), options, Cost::default(), None);
@@ -63,7 +65,7 @@ pub(crate) fn counts(handle: &PartitionHandle, observer: &Observer<JobJournal>, 
     value_to_bytes(&CountsValue { carried, report: Some(report) })
 }
 
-/// The counts that a new owner continues from: the counters, as `CrawlPart` takes them, and how many URLs were refused, by reason.
+/// The counts from which a new owner continues: the counters, as `CrawlPart` takes them, and the number of refused URLs by reason.
 pub(crate) fn before(counts: &[u8]) -> (Vec<u8>, BTreeMap<String, u64>) {
     let counts: CountsValue = read_value(counts).unwrap_or_default();
     (counts.carried.into_bytes(), counts.report.map(|report| report.urls.refused).unwrap_or_default())
@@ -95,12 +97,12 @@ pub(crate) async fn merged<T: ClusterTransport>(
     let mut all = all.map_or_else(|| nothing(options), Ok)?;
     all.finish = if has_ended { FinishReason::Drained } else { FinishReason::Unfinished };
     all.settings = Settings::from(options);
-    // Each resume that was counted is a move of a partition to another owner.
+    // Each counted resume is only a move of a partition to another owner.
     all.resumes = 0;
     Ok(all)
 }
 
-/// The counts of each partition, by its log.
+/// The counts of each partition, from its log.
 async fn counts_of_all<T: ClusterTransport>(
     transport: &Arc<T>,
     partitions: u32,
@@ -174,7 +176,7 @@ mod tests {
         let two = say(1, true, second, 0);
         assert_eq!(look(), Some(vec![one, two]));
         let link_batch = put(ClusterSubject::Found(0));
-        assert_eq!(look(), None, "a letter is not read");
+        assert_eq!(look(), None, "a link batch is not read");
         let read = say(0, true, first, link_batch);
         assert_eq!(look(), Some(vec![read, two]));
         let dropped = put(ClusterSubject::Key(ClusterKey::Dropped));

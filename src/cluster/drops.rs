@@ -1,9 +1,9 @@
-//! Hosts and URLs that a user has dropped from a crawl on many machines: they are not requested any more.
+//! Drop rules: hosts and URLs that a crawl on many machines must not request any more.
 //!
-//! The list is one key of the crawl's bucket, so no node's death can lose it. Each node reads it before it takes a partition, and once a
-//! second from then on. Its partitions apply the list as a job does: queued URLs are set aside with the reason, and links to dropped URLs
-//! are refused. A partition publishes which list it applies, so the user learns when all of them do. A crawl does not end before that:
-//! otherwise the URLs of a rule that was taken back would be lost.
+//! The list of rules is one key of the crawl's bucket, so the death of a node cannot lose it. Each node reads it before it takes a partition,
+//! and then once a second. Its partitions apply the list as a job does: queued URLs are set aside with the reason, and links to dropped URLs
+//! are refused. A partition publishes which list it applies, so the user learns when all partitions do. The crawl does not end before that:
+//! otherwise URLs that a removed rule had held back would be lost.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 256 << 10;
 
 const KEY: ClusterSubject = ClusterSubject::Key(ClusterKey::Dropped);
 
-/// The newest list that a node has read, and the message that has it.
+/// The newest list that a node has read, and its message's sequence.
 #[derive(Debug, Default)]
 pub(crate) struct DropList(Mutex<(u64, Vec<DropRule>)>);
 
@@ -32,12 +32,12 @@ impl DropList {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest list; message 0 and an empty list if nothing was ever dropped.
+    /// The newest list, and its message's sequence; 0 and an empty list if nothing was ever dropped.
     pub(crate) fn newest(&self) -> (u64, Vec<DropRule>) {
         self.list().clone()
     }
 
-    /// The message of the newest list.
+    /// The sequence of the newest list's message.
     pub(crate) fn message(&self) -> u64 {
         self.list().0
     }
@@ -56,7 +56,7 @@ impl DropList {
         if let Some(rules) = rules(&message.bytes) {
             *self.list() = (message.sequence, rules);
         } else {
-            tracing::error!("the key dropped of this crawl cannot be read: what was dropped before still is");
+            tracing::error!("the key `dropped` of this crawl cannot be read: the previous drop rules stay in force");
             self.list().0 = message.sequence;
         }
     }
@@ -66,7 +66,7 @@ impl DropList {
 #[derive(Debug)]
 pub(crate) struct PartDrops {
     handle: PartitionHandle,
-    /// The message of the list that it applies.
+    /// The sequence of the list's message.
     applied: AtomicU64,
     /// Held while a newer list is applied.
     turn: Mutex<()>,
@@ -78,14 +78,14 @@ impl PartDrops {
         Self { handle, applied: AtomicU64::new(applied), turn: Mutex::default() }
     }
 
-    /// The message of the list that it applies.
+    /// The sequence of the list's message.
     pub(crate) fn applied(&self) -> u64 {
         self.applied.load(Ordering::Acquire)
     }
 
-    /// Applies this list, if it is newer. `seeds` are the partition's seeds: a seed that was refused because of a rule is admitted again
-    /// once the rule is gone. If the journal's storage fails, the previous list holds until the next call. Blocks: queued URLs are set
-    /// aside, and that is journaled.
+    /// Applies this list, if it is newer. `seeds` returns the partition's seeds: a seed that was refused because of a rule is admitted once
+    /// the rule is gone. If the journal's storage fails, the previous list holds until the next call. Blocks: queued URLs are set aside, and
+    /// that is journaled.
     pub(crate) fn go_by(&self, (message, rules): (u64, Vec<DropRule>), seeds: impl FnOnce() -> Vec<Found>) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if message <= self.applied() {
@@ -97,24 +97,24 @@ impl PartDrops {
         });
         match taken {
             Ok(()) => self.applied.store(message, Ordering::Release),
-            Err(error) => tracing::warn!(%error, "what is dropped cannot be written down yet"),
+            Err(error) => tracing::warn!(%error, "the drop rules cannot be stored in the journal yet"),
         }
     }
 }
 
-/// The list of a crawl, and the message that has it; message 0 and an empty list if nothing was ever dropped.
+/// The list of a crawl, and its message's sequence; 0 and an empty list if nothing was ever dropped.
 ///
 /// # Errors
 /// If the servers do not answer, or their list cannot be parsed.
 pub(super) async fn read<T: ClusterTransport>(transport: &T) -> Result<(u64, Vec<DropRule>), Unreachable> {
     let Some(message) = transport.last(&KEY).await? else { return Ok((0, Vec::new())) };
-    let reason = "the key dropped of the crawl is no list of rules: remove it, and drop again";
+    let reason = "the key `dropped` of the crawl is not a list of rules: remove it, and drop again";
     let rules = rules(&message.bytes).ok_or_else(|| Unreachable(reason.to_owned()))?;
     Ok((message.sequence, rules))
 }
 
-/// Adds rules to the list of a crawl, or removes them from it. `token` tells this change from others. Returns the rules before the change,
-/// and the message that has the list now.
+/// Adds rules to the list of a crawl, or removes them. `token` tells this change from others. Returns the rules before the change, and the
+/// sequence of the message that has the list now.
 ///
 /// # Errors
 /// If the servers do not answer, or the list would be too long.
@@ -143,7 +143,7 @@ pub(super) async fn change<T: ClusterTransport>(
             return Err(ClusterError::TooManyDrops { rules: MOST_RULES, bytes: MOST_BYTES });
         }
         let value = value_to_bytes(&DroppedValue { rules: texts, token });
-        // Somebody else may have changed it meanwhile.
+        // If this fails, another change came first: try again with its list.
         if let Ok(message) = append(transport, &KEY, message, value).await {
             return Ok((before, message));
         }

@@ -1,4 +1,4 @@
-//! The errors of a cluster: why a node cannot begin or go on, or why a question to the servers fails.
+//! The errors of a cluster: why a node cannot begin or continue, or why a query to the servers fails.
 
 use std::io;
 
@@ -6,11 +6,11 @@ use super::succession::SuccessionError;
 use crate::crawl::CrawlError;
 use crate::job::JobError;
 
-/// Why a node of a cluster cannot begin or go on, or why a question to the servers fails.
+/// Why a node of a cluster cannot begin or continue, or why a query to the servers fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// A crawl of that name was begun with something else.
+    /// A crawl of that name was begun with other settings.
     #[error("the crawl {crawl} was begun with another {what}: {theirs}, not {ours}")]
     Another {
         /// Its name.
@@ -72,10 +72,10 @@ pub enum ClusterError {
     NoNode {
         /// The directory.
         directory: String,
-        /// Why its description of itself cannot be read.
+        /// Why its description, `cluster.toml`, cannot be read.
         source: io::Error,
     },
-    /// Servers did not let us in.
+    /// The servers refused our credentials.
     #[error("the servers {addresses} do not let us in: see cluster.sign_in")]
     NotLetIn {
         /// The servers.
@@ -89,7 +89,7 @@ pub enum ClusterError {
         /// Why not. It contains no secret.
         reason: String,
     },
-    /// Something cannot be kept on this machine.
+    /// A file cannot be written on this machine.
     #[error("cannot keep {what}")]
     Storage {
         /// The thing that cannot be kept.
@@ -125,13 +125,13 @@ impl From<SuccessionError> for ClusterError {
 }
 
 impl ClusterError {
-    /// For `map_err`: a directory's description of itself cannot be read.
+    /// For `map_err`: a directory's description cannot be read.
     pub(crate) fn reading(directory: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let directory = directory.display().to_string();
         move |source| Self::NoNode { directory, source }
     }
 
-    /// For `map_err`: something cannot be kept.
+    /// For `map_err`: a file cannot be written.
     pub(crate) fn storing(what: &str) -> impl FnOnce(io::Error) -> Self {
         let what = what.to_owned();
         move |source| Self::Storage { what, source }

@@ -1,4 +1,4 @@
-//! A transport within one process, for tests. It loses, duplicates and delays messages at a given rate.
+//! A transport within one process, for tests. It loses, duplicates and delays messages, at a given rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -13,7 +13,7 @@ use super::transport::{
     Arrival, Arrivals, ClusterSubject, ClusterTransport, KeyKind, Message, PublishError, Unreachable,
 };
 
-/// Keeps messages in memory. Nothing waits for a clock: a rest lets the other tasks run once.
+/// Keeps messages in memory. It uses no clock: a rest only lets the other tasks run.
 #[derive(Debug)]
 pub(crate) struct InProcess(Mutex<Kept>);
 
@@ -22,12 +22,12 @@ struct Kept {
     sequence: u64,
     logs: BTreeMap<ClusterSubject, Vec<Message>>,
     ids: BTreeSet<String>,
-    /// Messages on their way, although their sender got no answer.
+    /// Messages that are still on their way, although their sender was told that no answer came.
     late: Vec<(ClusterSubject, Vec<u8>)>,
     dice: u64,
     /// How many calls in a hundred go wrong.
     percent: u64,
-    /// Receivers that are told of each message that is kept.
+    /// Receivers of each message that is kept.
     listeners: Vec<(ClusterSubject, UnboundedSender<Arrival>)>,
 }
 
@@ -63,23 +63,23 @@ impl Kept {
         Ok(self.sequence)
     }
 
-    /// In one call of four, one of the late messages arrives.
+    /// In one of four calls, one of the late messages arrives.
     fn arrive(&mut self) {
         if !self.late.is_empty() && self.draw(4) == 0 {
             let at = self.draw(self.late.len() as u64);
             let (subject, bytes) = self.late.swap_remove(usize::try_from(at).expect("few"));
-            // It was checked when it was sent, and is not checked again: a cluster of servers does the same.
+            // It was checked when it was sent, and is not checked again, as in a cluster of servers.
             let _ = self.keep(&subject, bytes, None);
         }
     }
 
-    /// Whether nothing came since the message that this one must follow.
+    /// Whether the message that this one must follow is still the last one.
     fn takes(&self, subject: &ClusterSubject, after: Option<u64>) -> bool {
         let last = self.logs.get(subject).and_then(|log| log.last()).map_or(0, |last| last.sequence);
         after.is_none_or(|after| after == last)
     }
 
-    /// Puts a message on its way, if nothing came since the one that it must follow.
+    /// Puts a message on its way, if the message that it must follow is still the last one.
     fn send_late(&mut self, subject: &ClusterSubject, bytes: Vec<u8>, after: Option<u64>) {
         if self.takes(subject, after) {
             self.late.push((subject.clone(), bytes));
@@ -160,7 +160,7 @@ impl ClusterTransport for InProcess {
     ) -> Result<u64, PublishError> {
         self.wander().await;
         if after.is_some() && self.with(|kept| kept.fails() && kept.takes(subject, after)) {
-            // Of two messages that are on their way at once, a cluster of servers may keep both, and acknowledge both.
+            // If two messages are on their way at once, a cluster of servers may keep and acknowledge both.
             self.wander().await;
             return self.with(|kept| kept.keep(subject, bytes, None));
         }

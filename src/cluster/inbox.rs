@@ -1,4 +1,4 @@
-//! The inbox of a partition: link batches that others have sent to it are taken in the order of the log, each once.
+//! The inbox of a partition: takes in the link batches that other partitions have sent, in the order of the log, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::wire::{LinkBatchId, read_link_batch};
 use crate::address::Canonicalizer;
 use crate::crawl::PartitionHandle;
 
-/// A writer has fewer link batches than this on the way at once.
+/// A writer has fewer link batches than this on their way at once.
 const WINDOW: u64 = 4096;
 
 /// How often the log is read while no message is announced.
@@ -30,10 +30,10 @@ pub(crate) struct Inbox<T: ClusterTransport> {
 }
 
 impl<T: ClusterTransport> Inbox<T> {
-    /// Takes in link batches without end. It returns only if their links cannot be kept, which ends the crawl too.
+    /// Takes in link batches without end. Returns only if their links cannot be kept, which also ends the crawl.
     pub(crate) async fn run(self) {
         let subject = ClusterSubject::Found(self.partition);
-        let (mut read, mut doubles, mut backoff) = (self.pieces.read(), Dedup::default(), Backoff::new());
+        let (mut read, mut dedup, mut backoff) = (self.pieces.read(), Dedup::default(), Backoff::new());
         let (mut arrivals, mut is_notified) = (None, false);
         loop {
             if arrivals.is_none() {
@@ -48,8 +48,8 @@ impl<T: ClusterTransport> Inbox<T> {
                 _ => self.transport.next(&subject, read).await.ok().flatten(),
             };
             let Some(message) = found else {
-                // Once the log is read to its end, new messages are announced. After a missed one, or a long silence, the log is read
-                // again.
+                // At the end of the log, switch to announcements. If one was missed, or none came for long, switch back to reading the
+                // log.
                 is_notified = !is_notified && arrivals.is_some();
                 if arrivals.is_none() {
                     backoff.rest(&*self.transport).await;
@@ -58,17 +58,17 @@ impl<T: ClusterTransport> Inbox<T> {
             };
             backoff = Backoff::new();
             read = message.sequence;
-            if let Err(error) = self.take(&message, &mut doubles).await {
-                tracing::error!(partition = self.partition, %error, "what others have found cannot be kept");
+            if let Err(error) = self.take(&message, &mut dedup).await {
+                tracing::error!(partition = self.partition, %error, "links from other partitions cannot be kept");
                 return;
             }
         }
     }
 
-    async fn take(&self, message: &Message, doubles: &mut Dedup) -> std::io::Result<()> {
+    async fn take(&self, message: &Message, dedup: &mut Dedup) -> std::io::Result<()> {
         let found = match read_link_batch(&message.bytes, &self.canonicalizer) {
             Ok((id, found)) => {
-                if doubles.is_new(id) {
+                if dedup.is_new(id) {
                     found
                 } else {
                     Vec::new()
@@ -87,7 +87,7 @@ impl<T: ClusterTransport> Inbox<T> {
     /// Keeps a link batch that cannot be read, so that an operator can look at it.
     async fn put_aside(&self, message: &Message, reason: &str) {
         let (partition, sequence) = (self.partition, message.sequence);
-        tracing::error!(partition, sequence, reason, "a letter that cannot be read: it is kept, as unread.P");
+        tracing::error!(partition, sequence, reason, "a link batch cannot be read: it is kept, as unread.P");
         let id = Some(format!("unread-{partition}-{sequence}"));
         let mut backoff = Backoff::new();
         let to = ClusterSubject::Unread(partition);
@@ -98,7 +98,7 @@ impl<T: ClusterTransport> Inbox<T> {
     }
 }
 
-/// The link batches that were taken. A link batch whose answer was lost is sent again, and comes twice.
+/// Recognizes link batches that were taken in before: if the acknowledgment is lost, a link batch is sent again.
 #[derive(Debug, Default)]
 struct Dedup(BTreeMap<u64, Taken>);
 
@@ -107,21 +107,21 @@ struct Dedup(BTreeMap<u64, Taken>);
 struct Taken {
     /// All serials up to this one count as taken.
     up_to: u64,
-    /// The serials after it that were taken.
-    behind: BTreeSet<u64>,
+    /// The later serials that were taken.
+    later: BTreeSet<u64>,
 }
 
 impl Dedup {
     /// Whether a link batch comes for the first time.
     fn is_new(&mut self, id: LinkBatchId) -> bool {
         let taken = self.0.entry(id.token).or_default();
-        if id.serial <= taken.up_to || !taken.behind.insert(id.serial) {
+        if id.serial <= taken.up_to || !taken.later.insert(id.serial) {
             return false;
         }
-        // A writer counts its link batches to all partitions, so there are gaps. A link batch that is `WINDOW` before the newest is no
-        // longer on the way.
+        // A writer counts its link batches to all partitions, so there are gaps. A link batch whose serial is `WINDOW` less than the newest
+        // is no longer on its way.
         taken.up_to = taken.up_to.max(id.serial.saturating_sub(WINDOW));
-        taken.behind = taken.behind.split_off(&(taken.up_to + 1));
+        taken.later = taken.later.split_off(&(taken.up_to + 1));
         true
     }
 }
@@ -132,15 +132,15 @@ mod tests {
 
     #[test]
     fn a_link_batch_is_taken_once_in_any_order() {
-        let mut doubles = Dedup::default();
+        let mut dedup = Dedup::default();
         let id = |token, serial| LinkBatchId { token, serial };
         for serial in [5, 3, 9] {
-            assert!(doubles.is_new(id(1, serial)));
-            assert!(!doubles.is_new(id(1, serial)));
+            assert!(dedup.is_new(id(1, serial)));
+            assert!(!dedup.is_new(id(1, serial)));
         }
-        assert!(doubles.is_new(id(2, 5)), "of another writer");
-        assert!(doubles.is_new(id(1, WINDOW * 2)));
-        assert!(!doubles.is_new(id(1, 4)), "long on the way: it counts as a double");
-        assert!(doubles.0[&1].behind.len() <= 2);
+        assert!(dedup.is_new(id(2, 5)), "of another writer");
+        assert!(dedup.is_new(id(1, WINDOW * 2)));
+        assert!(!dedup.is_new(id(1, 4)), "long on its way: it counts as a duplicate");
+        assert!(dedup.0[&1].later.len() <= 2);
     }
 }

@@ -1,26 +1,26 @@
-//! A partition's journal and its log: the pieces that are not in the log yet, and how many there may be; the journal that is rebuilt from
-//! the log; and the local copy of both.
+//! A partition's journal on its way to the log: the pieces that are not in the log yet, and the bound on their number; the journal that is
+//! rebuilt from the log; and the local copy of both.
 //!
-//! Pages that were fetched and are not in the log yet would be fetched again if their node were killed. So a [`Backlog`] counts them, and
-//! if they are too many, a [`FetchThrottle`] lets their partition fetch nothing new.
+//! If a node is killed, pages that were fetched but are not in the log yet are fetched again. So a [`Backlog`] counts them, and if there are
+//! too many, a [`FetchThrottle`] stops new fetches of the partition.
 //!
 //! # The local copy
 //!
-//! A partition that this machine owned before has a local copy, so that its next owner here need not read it from the servers.
+//! If this machine owned a partition before, it has a local copy, and its next owner here need not read all of it from the servers.
 //!
-//! The state of the log is stored beside the partition's files, in the file `fold`: after its owner's first round, and whenever counts go
-//! to the log. The journal up to that state is the log's, byte by byte, and so are checkpoints that end before it. Everything after it is
-//! removed. Later messages of the log are then read as after a snapshot; if some of them were purged, the servers' snapshots are used
-//! instead.
+//! The state of the log is stored beside the partition's files, in the file `fold`: after the owner's first round, and whenever counts go to
+//! the log. Up to that state, the local journal equals the log, byte by byte, and checkpoints that end before it are valid. The next owner
+//! removes everything after it, and then reads the later messages of the log, as after a snapshot. If some of these were purged, the servers'
+//! snapshots are used instead.
 //!
-//! The files are not synced for this: a kill leaves all that was written, but a power cut may not. So the copy counts only until the
-//! machine starts anew.
+//! The files are not synced for this: a kill loses nothing that was written, but a power cut may. So the copy is valid only until the machine
+//! restarts.
 //!
 //! ```text
 //! fold:  0  version   u8
 //!        1  job       u64, the partition's
-//!        9  start     u64, of the machine
-//!       17  what the log said
+//!        9  start     u64, identifies the start of the machine
+//!       17  the state of the log
 //!           checksum  u32, of all before; little-endian, as all numbers
 //! ```
 
@@ -43,16 +43,16 @@ use crate::driver::{Checkpoints, Fields, JournalObserver, segment_name, segment_
 use crate::gate::Position;
 use crate::job::journal::Disk;
 
-/// One message has at most this many bytes: a server takes 1 MiB by default.
+/// One message has at most this many bytes: servers accept 1 MiB by default.
 const MOST_BYTES: usize = 512 << 10;
 
-/// The bytes that a partition's journal has written, until they are in the log.
+/// The bytes that a partition's journal has written and that are not in the log yet.
 #[derive(Debug)]
 pub(crate) struct JournalPieces {
     waiting: Mutex<Vec<JournalPiece>>,
-    /// The journal has the links of all link batches up to this sequence. Changes only while nothing can be written to the journal.
+    /// The journal has the links of all link batches up to this sequence. Changes only while nothing else can be written to the journal.
     read: AtomicU64,
-    /// Like `read`, for link batches whose journal bytes wait here or were taken from here.
+    /// The same for link batches whose journal bytes wait here or were taken from here.
     safe: AtomicU64,
     wake: Arc<Notify>,
 }
@@ -67,7 +67,7 @@ impl JournalPieces {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out the bytes that wait, in pieces that fit a message.
+    /// Takes out the waiting bytes, in pieces that fit into a message.
     pub(crate) fn take(&self) -> Vec<JournalPiece> {
         std::mem::take(&mut self.waiting())
     }
@@ -87,13 +87,12 @@ impl JournalPieces {
         self.wake.notify_one();
     }
 
-    /// The last link batch whose links are all journaled, in bytes that wait here or were taken from here. Read it before the pieces are
-    /// taken.
+    /// The last link batch whose links are all in bytes that wait here or were taken from here. Call this before [`take`](Self::take).
     pub(crate) fn read(&self) -> u64 {
         self.safe.load(Ordering::Acquire)
     }
 
-    /// Adds the bytes of a journal's files from a position on: they were written before this object observed the journal.
+    /// Adds the bytes of a journal's files from a position on. They were written before this object observed the journal.
     pub(crate) fn add_files(&self, directory: &Path, from: u64) -> io::Result<()> {
         for segment in starts(directory)? {
             let mut file = File::open(directory.join(segment_name(segment)))?;
@@ -117,7 +116,7 @@ impl JournalObserver for JournalPieces {
             match waiting.last_mut() {
                 Some(last) if last.segment == segment && last.bytes.len() + part.len() <= MOST_BYTES => {
                     last.bytes.extend_from_slice(part);
-                    // The links of link batches that were read meanwhile are in the last of these bytes.
+                    // The last of these bytes have the links of the link batches that were read in between.
                     last.read = read;
                 }
                 _ => waiting.push(JournalPiece { segment, at, read, bytes: part.to_vec() }),
@@ -129,7 +128,7 @@ impl JournalObserver for JournalPieces {
     }
 }
 
-/// The files of a journal that is rebuilt, byte by byte.
+/// The files of a journal that is being rebuilt, byte by byte.
 #[derive(Debug)]
 pub(crate) struct JournalFiles {
     directory: PathBuf,
@@ -151,7 +150,7 @@ impl JournalFiles {
         OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
     }
 
-    /// Adds a piece. It replaces everything from its position on.
+    /// Writes a piece. It replaces everything from its position on.
     pub(crate) fn keep(&mut self, piece: &JournalPiece) -> io::Result<()> {
         if piece.bytes.is_empty() {
             return Ok(());
@@ -160,7 +159,7 @@ impl JournalFiles {
             let file = self.segment(piece.segment)?;
             if self.open.as_ref().is_some_and(|(segment, _)| *segment > piece.segment) {
                 // The last segment was torn before its first record.
-                self.remove_behind(piece.segment)?;
+                self.remove_after(piece.segment)?;
             }
             self.open = Some((piece.segment, file));
         }
@@ -173,13 +172,13 @@ impl JournalFiles {
         Ok(())
     }
 
-    fn remove_behind(&self, segment: u64) -> io::Result<()> {
-        let mut behind = starts(&self.directory)?.into_iter().filter(|start| *start > segment);
-        behind.try_for_each(|start| fs::remove_file(self.directory.join(segment_name(start))))
+    fn remove_after(&self, segment: u64) -> io::Result<()> {
+        let mut later = starts(&self.directory)?.into_iter().filter(|start| *start > segment);
+        later.try_for_each(|start| fs::remove_file(self.directory.join(segment_name(start))))
     }
 }
 
-/// Where the segments of a directory start, ascending.
+/// The positions at which the segments of a directory start, ascending.
 fn starts(directory: &Path) -> io::Result<Vec<u64>> {
     let mut starts = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -189,22 +188,22 @@ fn starts(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(starts)
 }
 
-/// Once a node has this many unlogged pages, the next page makes its partition publish at once, and not with the others.
+/// Once a node has this many unlogged pages, the next page makes its partition publish at once, instead of together with the others.
 const MANY_UNLOGGED: u64 = 128;
-/// Once a node has this many, a partition that is publishing fetches nothing new until it is done. Each request in flight may still add a
-/// page.
+/// Once a node has this many unlogged pages, a partition that is publishing starts no new fetches until it is done. Each request in flight
+/// may still add a page.
 const MOST_UNLOGGED: u64 = 192;
-/// If publishing takes longer, nothing new is fetched until it is done.
+/// If publishing takes longer than this, the partition starts no new fetches until it is done.
 const SLOW: Duration = Duration::from_millis(200);
 
-/// The pages of one partition that are not in the log, and a sum over all partitions of its node.
+/// The number of pages of one partition that are not in the log yet, and the sum over all partitions of its node.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     of_node: Arc<AtomicU64>,
     own: AtomicU64,
-    /// A page came, and the node had at least `MANY_UNLOGGED`.
+    /// Notified when a page is added while the node has at least `MANY_UNLOGGED`.
     many: Notify,
-    /// A page came, and the node had at least `MOST_UNLOGGED`.
+    /// Notified when a page is added while the node has at least `MOST_UNLOGGED`.
     most: Notify,
 }
 
@@ -216,7 +215,7 @@ impl Backlog {
 
     /// A page was fetched.
     pub(crate) fn add(&self) {
-        // The node's count first: `take` must never subtract a page that is not in it yet.
+        // The node's count comes first: `take` must never subtract a page that is not in it yet.
         let of_node = self.of_node.fetch_add(1, Ordering::Relaxed) + 1;
         self.own.fetch_add(1, Ordering::Release);
         if of_node >= MANY_UNLOGGED {
@@ -232,18 +231,18 @@ impl Backlog {
         self.own.load(Ordering::Acquire)
     }
 
-    /// This many of the partition's pages are in the log.
+    /// Call this when `pages` of the partition's pages are in the log.
     pub(crate) fn take(&self, pages: u64) {
         self.own.fetch_sub(pages, Ordering::Relaxed);
         self.of_node.fetch_sub(pages, Ordering::Relaxed);
     }
 
-    /// Resolves once this partition has added a page, since the last call, while the node had at least `MANY_UNLOGGED`.
+    /// Resolves once this partition has added a page, since the last call, while the node had at least `MANY_UNLOGGED` unlogged pages.
     pub(crate) async fn is_long(&self) {
         self.many.notified().await;
     }
 
-    /// Publishes. If that takes longer than `SLOW`, or the node reaches `MOST_UNLOGGED` meanwhile, nothing new is fetched until it is done.
+    /// Runs `publishing`. If it takes longer than `SLOW`, or the node reaches `MOST_UNLOGGED` meanwhile, no new fetches start until it is done.
     pub(crate) async fn throttled<R>(&self, throttle: &FetchThrottle, publishing: impl Future<Output = R>) -> R {
         let mut publishing = std::pin::pin!(publishing);
         tokio::select! {
@@ -266,7 +265,7 @@ impl Drop for Backlog {
     }
 }
 
-/// Why a partition fetches nothing for now.
+/// Pauses the fetches of a partition, for either of two reasons.
 #[derive(Debug)]
 pub(crate) struct FetchThrottle {
     stop: Stop,
@@ -310,7 +309,7 @@ pub(super) const FRONTIER: &str = "frontier";
 /// The directory with the earlier files, while the files to keep are moved back.
 const BEFORE: &str = "before";
 
-/// Stores the state of the log. The journal up to there is already with the operating system.
+/// Stores the state of the log. The journal up to that state has already been written to its files.
 pub(super) fn keep_copy(directory: &Path, job: u64, log: &LogState) -> io::Result<()> {
     let mut bytes = vec![COPY_VERSION];
     let Some(start) = start_of_machine() else { return Ok(()) };
@@ -323,8 +322,8 @@ pub(super) fn keep_copy(directory: &Path, job: u64, log: &LogState) -> io::Resul
     fs::rename(beside, directory.join(LOG_STATE_FILE))
 }
 
-/// Restores the directory to the stored state of the log: keeps the files up to there, removes the rest, and returns the state. `None` if
-/// the copy cannot be used.
+/// Restores the directory to the stored state of the log: keeps the files up to that state, removes the rest, and returns the state. `None`
+/// if the copy cannot be used.
 pub(super) fn take_copy(directory: &Path, job: u64) -> Option<LogState> {
     let log = fs::read(directory.join(LOG_STATE_FILE)).ok().and_then(|bytes| read_copy(&bytes, job))?;
     let [frontier, before] = [FRONTIER, BEFORE].map(|name| directory.join(name));
@@ -343,7 +342,7 @@ fn read_copy(bytes: &[u8], job: u64) -> Option<LogState> {
     fields.end().is_ok().then_some(log)
 }
 
-/// A number that the machine keeps until it starts anew; `None` if there is none.
+/// A number that changes when the machine restarts; `None` if the system has none.
 fn start_of_machine() -> Option<u64> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(FingerprintKey::from_u64(0).fingerprint(id.trim()).bits())

@@ -1,5 +1,5 @@
-//! A member of a cluster: a process that takes part in a crawl on many machines; its options, and the description (`cluster.toml`) in its
-//! job directory.
+//! A member of a cluster: a process that takes part in a crawl on many machines. Also its options, and the description of the node in its job
+//! directory (`cluster.toml`).
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI64;
@@ -45,9 +45,9 @@ pub struct ClusterOptions {
     pub seeds: Vec<CanonicalUrl>,
     /// The node's settings as a file, for a later [`explain`](super::ClusterAdmin::explain).
     pub settings: String,
-    /// Outputs that are kept of each page in that directory, besides its record.
+    /// Outputs in that directory, besides the page records.
     pub sinks: Vec<Arc<dyn Sink>>,
-    /// Whether each refused link is listed there.
+    /// Whether refused links are listed in that directory.
     pub skipped: bool,
     /// Where bodies are kept, if they are. Nodes may share it.
     pub bodies: Option<PathBuf>,
@@ -73,24 +73,24 @@ pub struct Member {
     resources: FetchResources,
     outputs: PartOutputs,
     stop: Stop,
-    /// A number that was drawn once for the job directory.
+    /// A random number, drawn once for the job directory.
     place: u64,
-    /// The node that this process is now. Once others have taken it for dead, the process joins as another node.
+    /// The current node of this process. If the other nodes take it for dead, the process joins again as a new node.
     context: Arc<Mutex<Option<Arc<NodeContext<Nats>>>>>,
     _lock: Lock,
 }
 
-/// Refused links, as in a job of one machine.
+/// The file of refused links, named as in a job on one machine.
 const SKIPPED: &str = "skipped.jsonl";
 /// The file that describes the job directory.
 const ABOUT: &str = "cluster.toml";
 
 impl Member {
-    /// Connects, agrees with the other nodes on the terms of the crawl, and takes the job directory.
+    /// Connects, agrees with the other nodes on the terms of the crawl, and locks the job directory.
     ///
     /// # Errors
-    /// If no server can be reached or lets us in, the crawl of that name was begun with something else, or the directory belongs to
-    /// another crawl or process.
+    /// If no server can be reached or accepts our credentials, the crawl of that name was begun with other settings, or the directory belongs
+    /// to another crawl or process.
     pub async fn join(options: ClusterOptions) -> Result<(Self, NodeFiles), ClusterError> {
         let ClusterOptions { servers, crawl, directory, seeds, .. } = &options;
         let by = options.partition_by;
@@ -111,7 +111,7 @@ impl Member {
         let lock = Lock::take(directory)?;
         let place = before.as_ref().map_or_else(draw, |(_, place)| *place);
         if let Some((node, _)) = before {
-            // Its process is gone, or it would hold the lock.
+            // That node's process has ended, or it would hold the lock.
             mark_dead(&*nats, &ClusterSubject::Key(ClusterKey::Node(node))).await;
         }
         let stop = Stop::new();
@@ -137,7 +137,7 @@ impl Member {
         self.stop.clone()
     }
 
-    /// Crawls until the crawl is over, or this process is told to stop. Other processes may still be at work then.
+    /// Crawls until the crawl is over, or this process is told to stop. Other processes may then still be running.
     ///
     /// # Errors
     /// If a partition cannot be read or kept here.
@@ -167,7 +167,7 @@ impl Member {
         }
     }
 
-    /// The context that the partitions of a new node share.
+    /// The context of a new node, which its partitions share.
     fn context(&self) -> Result<NodeContext<Nats>, ClusterError> {
         let ClusterOptions { directory, lease, options, crawl, .. } = &self.options;
         let node = format!("{:08x}", draw() >> 32);
@@ -176,11 +176,11 @@ impl Member {
         let mut options = self.terms.of_partition(options.clone());
         let count = self.terms.partitions;
         let places = ResourceLimits::fit(options.workers, options.memory);
-        // Partitions are not equally busy, so each may have twice its share. A node that owns them all may run short of open files; then
+        // Partitions are not equally busy, so each may use twice its share. If a node owns all partitions, it may run out of open files; then
         // each fetches less.
         let share = 2 * places.fetches / usize::try_from(count).unwrap_or(1).max(1);
         options.workers = Some(share.max(LEAST_FETCHES).min(places.fetches));
-        // The servers have all that is needed of a partition, and nobody reads its journal here.
+        // The servers have everything that is needed of a partition, and the whole journal is not read on this machine.
         options.job.open.keep_journal = false;
         // This limit is the node's, not the partition's.
         options.max_duration = None;
@@ -212,7 +212,7 @@ impl Member {
 /// A segment of a partition's journal has this many bytes. A single waiting URL keeps its segment in each snapshot.
 const SEGMENT: u64 = 4 << 20;
 
-/// A partition may have at least this many fetches at once, if the node may have as many.
+/// A partition may have at least this many fetches at once, if the node may have that many.
 const LEAST_FETCHES: usize = 8;
 
 /// The description in a node's job directory.
@@ -290,7 +290,8 @@ fn value_of(text: &str, name: &str) -> Option<String> {
 pub struct NodeFiles(KeeperThread<()>);
 
 impl NodeFiles {
-    /// Waits until everything is written and safe. The member and all that [watch](Member::watch) it must be dropped first. Blocks.
+    /// Waits until everything is written and synced. The member, and all functions that [`watch`](Member::watch) has returned, must be dropped
+    /// first. Blocks.
     ///
     /// # Errors
     /// If a write failed, or another program has changed a file.

@@ -1,11 +1,11 @@
 //! The transport over NATS and its stored streams (JetStream): the only module that uses the NATS client. Also the servers' addresses, and
 //! our credentials for them.
 //!
-//! A crawl has one stream for its keys, which keeps their last values, and up to eight logs, over which its partitions are spread. Each
-//! stream has a leader among the servers, which orders all that is written to it. All streams have three replicas where there are three
-//! servers. A message is acknowledged once most of the replicas have it. The leader then also republishes it to subscribers, with its
-//! sequence and that of the message before it on its subject: so no reader needs to poll, and the next message reveals a missed one. A log
-//! that was made without republishing is read instead.
+//! A crawl has one stream for its keys, which keeps their last values, and up to eight logs, over which its partitions are spread. One of the
+//! servers is a stream's leader, and orders its messages. With three or more servers, a stream has three replicas, and a message is
+//! acknowledged once most of them have it. The leader then republishes the message to subscribers, with its sequence and the sequence of the
+//! message before it on its subject. So readers need not poll, and the next message reveals a missed one. A log that was created without
+//! republishing is polled.
 
 use std::fmt;
 use std::fmt::Display;
@@ -30,7 +30,7 @@ use crate::crawl::{Secret, tls_for_servers};
 
 /// How long to wait for an answer. A cluster needs a few seconds to elect another leader.
 const ANSWER: Duration = Duration::from_secs(3);
-/// Each message is on this many servers, if there are as many.
+/// Each message is on this many servers, if there are that many.
 const REPLICAS: usize = 3;
 /// A crawl has at most this many logs.
 const MOST_LOGS: u32 = 8;
@@ -38,9 +38,9 @@ const MOST_LOGS: u32 = 8;
 const PARTITIONS: u32 = 32;
 /// At most this many messages await their acknowledgment at once.
 const IN_FLIGHT: usize = 200;
-/// At most this many announced messages of a subject wait for their reader. It reads further ones from the log.
+/// At most this many announced messages of a subject wait for their reader. Further messages are read from the log.
 const UNTAKEN: usize = 256;
-/// How long servers that have just begun may refuse to find or make a stream.
+/// Servers that have just started may fail to find or create a stream for this long.
 const SETTLES: Duration = Duration::from_secs(15);
 /// The servers' answer for a stream that they do not have.
 const NOT_FOUND: &str = "stream not found";
@@ -59,17 +59,17 @@ pub(crate) struct Nats {
 }
 
 impl Nats {
-    /// Connects, and finds the stream of a crawl's keys or, with `makes`, makes it.
+    /// Connects, and opens the stream of a crawl's keys. With `makes`, creates it if it is missing.
     ///
     /// # Errors
-    /// If no server can be reached, none lets us in, or they cannot keep messages.
+    /// If no server can be reached or accepts our credentials, or the servers cannot store messages.
     pub(crate) async fn connect(servers: &Servers, crawl: &str, makes: bool) -> Result<Arc<Self>, ClusterError> {
         let client = client(servers).await?;
         let version = client.server_info().version;
         if is_older(&version) {
             tracing::warn!(
                 version,
-                "servers before 2.12.3 have lost what they were to keep, when they were killed: for a try, no more"
+                "servers before 2.12.3 can lose stored messages when they are killed: use them only to try things out"
             );
         }
         let context =
@@ -87,7 +87,7 @@ impl Nats {
         Ok(Arc::new(Self { context, client, crawl: crawl.to_owned(), keys, logs: OnceLock::new() }))
     }
 
-    /// Finds the logs of this many partitions or, with `makes`, makes them. Before that, only keys can be read or published.
+    /// Opens the logs of this many partitions. With `makes`, creates missing ones. Before this call, only keys can be read or published.
     ///
     /// # Errors
     /// If they are not there, or the servers do not answer.
@@ -132,7 +132,7 @@ fn is_older(version: &str) -> bool {
     numbers.collect::<Vec<u32>>().as_slice() < &[2, 12, 3]
 }
 
-/// How many logs this many partitions are spread over. This must never change: it decides where a message is.
+/// Over how many logs this many partitions are spread. This must never change: it determines where a message is.
 fn logs_of(partitions: u32) -> u32 {
     partitions.div_ceil(PARTITIONS).min(MOST_LOGS)
 }
@@ -185,7 +185,7 @@ async fn client(servers: &Servers) -> Result<Client, ClusterError> {
     })
 }
 
-/// Finds a stream, or makes it. Servers that have just begun may refuse for a moment.
+/// Opens a stream, or creates it. Tries for a while, since servers that have just started may fail.
 async fn stream(
     context: &Context,
     mut config: Config,
@@ -245,7 +245,7 @@ fn found(
     }
 }
 
-/// A message that a server has republished, once most servers had it; `None` if it does not name the message before it.
+/// A message that a server has republished; `None` if it does not name the message before it.
 fn arrival(message: &async_nats::Message) -> Option<Arrival> {
     let headers = message.headers.as_ref()?;
     let number = |name| headers.get(name)?.as_str().parse().ok();
@@ -288,7 +288,7 @@ impl ClusterTransport for Nats {
     }
 
     async fn purge(&self, subject: &ClusterSubject, before: u64) -> Result<(), Unreachable> {
-        // Servers would ignore such a number, and purge the whole subject.
+        // The servers would ignore 0 and 1, and purge the whole subject.
         if before <= 1 {
             return Ok(());
         }
@@ -362,7 +362,7 @@ pub struct Servers {
     pub addresses: Vec<String>,
     /// Our credentials. They are read when a connection is made.
     pub sign_in: Option<Secret>,
-    /// Certificates that are trusted for servers besides the system's, as PEM.
+    /// Certificates (PEM) to trust the servers by, in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Our certificate and its key, as PEM.
     pub certificate: Option<(PathBuf, PathBuf)>,
@@ -371,7 +371,7 @@ pub struct Servers {
 /// Our credentials for the servers.
 #[derive(PartialEq, Eq)]
 pub(crate) enum ServerCredentials {
-    /// A seed, from which the key follows.
+    /// The seed of an nkey.
     Nkey(String),
     /// A file of credentials, as `nsc` writes it.
     Signed(String),
@@ -404,10 +404,10 @@ impl Servers {
         self.sign_in.as_ref().map(|secret| secret.read().map(ServerCredentials::of)).transpose()
     }
 
-    /// Refuses an address that is malformed or contains a secret: addresses are shown and kept.
+    /// Refuses addresses that are malformed or contain a secret: addresses are shown and stored.
     ///
     /// # Errors
-    /// What is wrong. It names no secret.
+    /// The reason. It contains no secret.
     pub fn check(&self) -> Result<(), String> {
         if self.addresses.is_empty() {
             return Err("names no server".to_owned());

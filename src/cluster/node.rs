@@ -1,4 +1,4 @@
-//! One node of a cluster, from its first renewal until it deregisters.
+//! One node of a cluster, from the first renewal of its lease until it deregisters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::wire::{MarkValue, NodeValue, OwnerValue, read_value, value_to_bytes};
 use crate::crawl::{FinishReason, Stop};
 use crate::lending::Clock;
 
-/// The node looks at the others at least this often.
+/// The node checks the other nodes at least this often.
 const LOOK: Duration = Duration::from_secs(1);
-/// Renewals between two comparisons of the clock with the servers'.
+/// Renewals between two comparisons of this machine's clock with the servers' clock.
 const COMPARES: u64 = 50;
-/// To give a partition back, or to deregister, may take at most this long.
+/// Maximum time to give a partition back, or to deregister.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a node has ended.
@@ -33,9 +33,9 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) enum NodeEnd {
     /// The crawl is over.
     Drained,
-    /// Others have taken it for dead. It may join again, under another name.
+    /// The other nodes have taken it for dead. Its process may join again as another node.
     Lost,
-    /// It was told to go, or cannot go on.
+    /// It was told to leave, or cannot continue.
     Left(FinishReason),
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum NodeEnd {
 #[derive(Debug)]
 struct Owned {
     commands: watch::Sender<Command>,
-    /// The message that claims it for this node.
+    /// The sequence of the message that claims it for this node.
     claim: u64,
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Node<T: ClusterTransport> {
     watch: ServerWatch,
     owned: BTreeMap<u32, Owned>,
     owners: JoinSet<(u32, Result<OwnerEnd, ClusterError>)>,
-    /// The node takes no more partitions, and gives back its partitions.
+    /// Whether the node is leaving: it takes no more partitions, and gives back its own.
     leaving: watch::Sender<bool>,
     end: NodeEnd,
     failed: Option<ClusterError>,
-    /// The state messages of all partitions, from the last check that found all of them idle.
+    /// The state messages of all partitions, from the last check; `None` unless it found all of them idle.
     idle: Option<Vec<u64>>,
 }
 
@@ -80,10 +80,10 @@ impl<T: ClusterTransport> Node<T> {
         }
     }
 
-    /// Runs the node: it owns its share of the partitions until the crawl is over, or the node is told to go.
+    /// Runs the node. It owns its share of the partitions until the crawl is over, or the node is told to leave.
     ///
     /// # Errors
-    /// If a partition cannot be read or kept. The others are given back.
+    /// If a partition cannot be read or kept. The other partitions are given back.
     pub(crate) async fn run(mut self, stop: Stop) -> Result<NodeEnd, ClusterError> {
         let context = Arc::clone(&self.context);
         let renewing = tokio::spawn(renew(Arc::clone(&context), self.name.clone(), self.leaving.subscribe()));
@@ -121,7 +121,7 @@ impl<T: ClusterTransport> Node<T> {
                         self.leave(NodeEnd::Lost);
                         self.command_all(Command::Drop);
                     } else if context.lease.may_ask() {
-                        // A server that does not answer now may answer the next time.
+                        // If the servers do not answer now, they may answer the next time.
                         if let Ok(Err(error)) = timeout(context.lease.life(), self.look()).await {
                             tracing::debug!(%error, "the servers do not answer");
                         }
@@ -144,7 +144,7 @@ impl<T: ClusterTransport> Node<T> {
         self.failed.map_or(Ok(self.end), Err)
     }
 
-    /// Warns if the servers are silent. If it is useless to wait for them, returns why.
+    /// Warns if the servers are silent. Returns an error if they have lost the crawl, so that waiting is useless.
     async fn watch_servers(&mut self) -> Option<ClusterError> {
         let lease = &self.context.lease;
         let (life, now) = (lease.life(), std::time::Instant::now());
@@ -154,13 +154,13 @@ impl<T: ClusterTransport> Node<T> {
         if !self.watch.is_due(life, now) {
             return None;
         }
-        // Without an answer, nothing is known.
+        // Without an answer, it is not known whether anything is missing.
         let missing = timeout(life, missing(&self.context)).await.ok()?.ok()?;
         let is_gone = self.watch.is_gone(missing.is_some(), life, std::time::Instant::now());
         missing.filter(|_| is_gone).map(|what| ClusterError::Gone { what })
     }
 
-    /// Takes no more partitions, and gives back the node's partitions.
+    /// Begins to leave: takes no more partitions, and gives back the node's own.
     fn leave(&mut self, end: NodeEnd) {
         self.end = end;
         self.leaving.send_replace(true);
@@ -199,7 +199,8 @@ impl<T: ClusterTransport> Node<T> {
     async fn give_back(&self, partition: u32, claim: u64) {
         let value = value_to_bytes(&OwnerValue { node: None, token: draw() });
         let key = ClusterSubject::Key(ClusterKey::Owner(partition));
-        // If this fails, another node has the partition by now, or no server answers. Then the other nodes find out that this node is gone.
+        // If this fails, another node already has the partition, or no server answers. In that case the other nodes take over when this node's
+        // lease has ended.
         let _ = timeout(RELEASE_TIMEOUT, append(&*self.context.transport, &key, claim, value)).await;
     }
 
@@ -285,8 +286,8 @@ async fn missing<T: ClusterTransport>(context: &NodeContext<T>) -> Result<Option
     Ok(if is_ours { None } else { Some("the terms".to_owned()) })
 }
 
-/// Compares this machine's clock with the servers', which kept the last message of a subject after `sent`. Logs when the clock turns wrong,
-/// and when it is right again.
+/// Compares this machine's clock with the servers' clock. The servers stored the last message of `subject` after `sent`. Logs when this
+/// machine's clock becomes wrong, and when it is right again.
 async fn compare_clocks<T: ClusterTransport>(context: &NodeContext<T>, subject: &ClusterSubject, sent: SystemTime) {
     let asked = timeout(context.lease.interval(), context.transport.kept_at(subject)).await;
     let Ok(Ok(Some(kept))) = asked else { return };
@@ -298,17 +299,19 @@ async fn compare_clocks<T: ClusterTransport>(context: &NodeContext<T>, subject: 
             tracing::info!("this machine's clock is right again");
         } else {
             let side = if ahead > 0 { "ahead of" } else { "behind" };
-            tracing::warn!("this machine's clock is {length:.0?} {side} the servers': partitions go by theirs");
+            tracing::warn!(
+                "this machine's clock is {length:.0?} {side} the servers': partitions use the servers' time"
+            );
         }
     }
 }
 
-/// A random number of 64 bits, which nobody else draws.
+/// A random number of 64 bits: practically unique.
 pub(crate) fn draw() -> u64 {
     std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
 }
 
-/// Renews the lease of a node, until others have taken it for dead.
+/// Renews the lease of a node, until other nodes have taken it for dead.
 async fn renew<T: ClusterTransport>(context: Arc<NodeContext<T>>, name: String, leaving: watch::Receiver<bool>) {
     let key = ClusterSubject::Key(ClusterKey::Node(context.node.clone()));
     let (mut last, mut beat, mut renewals) = (0, draw(), 0_u64);
@@ -358,7 +361,7 @@ async fn pause_without_lease<T: ClusterTransport>(context: Arc<NodeContext<T>>) 
     }
 }
 
-/// Widens the scope of all partitions by the URLs that seeds redirect to.
+/// Widens the scope of all partitions by the targets of redirects from seeds.
 async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     const STEP: Duration = Duration::from_secs(1);
     let (mut known, mut was_wider) = (0, false);
@@ -367,7 +370,7 @@ async fn widen<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
         for found in context.roots.from(known) {
             context.parts().values().for_each(|part| part.handle.widen(&found));
         }
-        // Other nodes learn of it up to one step later.
+        // Other nodes learn of it at most one step later.
         let is_wider = count > known;
         if is_wider || was_wider {
             context.outbound.forget_sent();
@@ -389,7 +392,7 @@ async fn apply_drops<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
         for (number, drops) in parts {
             context.go_by_drops(number, &drops).await;
         }
-        // Links to a dropped URL were refused by its partition, and may be admitted now. Other nodes learn of it up to one step later.
+        // If a rule was removed, links to its URLs may be admitted now. Other nodes learn of it at most one step later.
         let is_shorter = before != now && was.iter().any(|rule| !is.contains(rule));
         if is_shorter || was_shorter {
             context.outbound.forget_sent();
@@ -399,7 +402,7 @@ async fn apply_drops<T: ClusterTransport>(context: Arc<NodeContext<T>>) {
     }
 }
 
-/// Marks this node as gone, so that nobody waits for its lease to end.
+/// Marks this node as gone, so that the other nodes need not wait for its lease to end.
 async fn deregister<T: ClusterTransport>(context: &NodeContext<T>) {
     let key = ClusterSubject::Key(ClusterKey::Node(context.node.clone()));
     mark_dead(&*context.transport, &key).await;

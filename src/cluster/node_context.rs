@@ -1,4 +1,4 @@
-//! The context of a node: the state that all its partitions share, and the partitions that are open.
+//! The context of a node: the state that its partitions share, and the partitions that are open.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::crawl::{CrawlOptions, FetchResources, PartOutputs, PartitionHandle, P
 use crate::gate::{Found, Via};
 use crate::lending::Clock;
 
-/// At most this many partitions are opened at once: each reads its log.
+/// At most this many partitions are opened at once, since each reads its log.
 const OPENING: usize = 4;
 
 /// The state that all partitions of a node share.
@@ -34,15 +34,15 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     pub(crate) options: CrawlOptions,
     pub(crate) resources: FetchResources,
     pub(crate) partitions: Partitions,
-    /// A number that tells this crawl's files from those of others.
+    /// A number that tells this crawl's files from those of other crawls.
     pub(crate) id: u64,
-    /// This node.
+    /// This node's id.
     pub(crate) node: String,
-    /// A number that was drawn once for the job directory.
+    /// A random number, drawn once for the job directory.
     pub(crate) place: u64,
     /// The node's job directory.
     pub(crate) directory: PathBuf,
-    /// Page records go here, and all else that is kept of pages.
+    /// The page records and all other outputs.
     pub(crate) outputs: PartOutputs,
     /// Whether each request and each refused link is logged.
     pub(crate) logs_all: bool,
@@ -50,7 +50,7 @@ pub(crate) struct NodeContext<T: ClusterTransport> {
     /// By how many microseconds this machine's clock is ahead of the servers'; 0 if it is near enough.
     pub(crate) clock_ahead: AtomicI64,
     pub(crate) roots: RootList,
-    /// The drop rules, as far as this node knows.
+    /// The drop rules that this node has read.
     pub(crate) drops: DropList,
     pub(crate) opening: Semaphore,
     pub(crate) outbound: Arc<Outbound>,
@@ -77,7 +77,7 @@ impl fmt::Debug for OpenPart {
 }
 
 impl<T: ClusterTransport> NodeContext<T> {
-    /// The rules by which texts become URLs.
+    /// The canonicalizer of the crawl.
     pub(crate) fn canonicalizer(&self) -> Canonicalizer {
         let frontier = &self.options.frontier;
         Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes)
@@ -93,18 +93,18 @@ impl<T: ClusterTransport> NodeContext<T> {
         self.id.wrapping_add(partition.into())
     }
 
-    /// The next beat of this interval. It is the same for all partitions of the node, so that their messages share reads, writes and turns.
+    /// The next beat of this interval. All partitions of the node have the same beats, so that their messages share reads, writes and turns.
     pub(crate) fn beat(&self, every: Duration) -> Instant {
         self.begun + next_beat(self.begun.elapsed(), every)
     }
 
-    /// The clock of a partition, corrected by the servers' clock. If this machine's clock is ahead, the next owner would otherwise wait for
-    /// times that are still to come.
+    /// The clock of a partition, corrected by the servers' clock. Without this, if this machine's clock is ahead, the partition's next owner
+    /// would have to wait for times in the future.
     pub(crate) fn clock(&self) -> Clock {
         Clock::start().set_back(self.clock_ahead.load(Ordering::Relaxed))
     }
 
-    /// Limits how many partitions are opened at once.
+    /// A semaphore that limits how many partitions are opened at once.
     pub(crate) fn turns() -> Semaphore {
         Semaphore::new(OPENING)
     }

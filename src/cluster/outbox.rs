@@ -1,5 +1,5 @@
-//! Links that partitions have found for others: the outbox of each partition, and the [`Outbound`] of its node, in which link batches are
-//! filled as pages come and are sent together. A link that was sent recently is not sent again.
+//! Links from one partition to others: the outbox of each partition, and the [`Outbound`] of its node, which collects them in link batches and
+//! sends these together. A link that was sent recently is not sent again.
 
 use std::collections::BTreeMap;
 use std::iter::repeat;
@@ -20,29 +20,29 @@ use crate::address::{CanonicalUrl, Fingerprint};
 use crate::crawl::{ClusterPlace, RemotePartitions, RequestPermit};
 use crate::gate::{Found, SeenTest, Via};
 
-/// The outbox of a partition: it puts links here that it has found for others.
+/// The outbox of a partition, for links that it has found for other partitions.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) partition: u32,
     pub(crate) partitions: Partitions,
     pub(crate) lease: Arc<NodeLease>,
-    /// Which owner of the partition this is.
+    /// The epoch of the partition's owner.
     pub(crate) epoch: u64,
     /// The sequence of the next page record.
     pub(crate) records: AtomicU64,
-    /// Whether seeds define the scope: then all partitions must know the URLs that seeds redirect to.
+    /// Whether seeds define the scope. Then all partitions must know the targets of redirects from seeds.
     pub(crate) has_roots: bool,
     pub(crate) outbound: Arc<Outbound>,
-    /// The shipment with the last link that was found.
+    /// The shipment that has the last link.
     pub(crate) shipment: AtomicU64,
-    /// Notified when URLs come.
+    /// Notified when links are added.
     pub(crate) wake: Arc<Notify>,
     /// Counts each record.
     pub(crate) backlog: Arc<Backlog>,
 }
 
 impl Outbox {
-    /// Returns once no crash can lose the links that were found so far.
+    /// Returns once no crash of a server can lose the links that were found so far.
     pub(crate) async fn delivered(&self) {
         self.outbound.delivered(self.shipment.load(Ordering::Acquire)).await;
     }
@@ -81,12 +81,12 @@ impl RemotePartitions for Outbox {
 
 /// At most this many link batches are on their way at once.
 const MOST_IN_FLIGHT: usize = 64;
-/// After each stretch of this many link batches, all of them are delivered before the next are sent: receivers recognize a duplicate only
-/// within such a window.
+/// After this many link batches, all are delivered before the next one is sent: receivers recognize duplicates only within a window of link
+/// batches.
 const STRETCH: u64 = 1024;
 
-/// Links that the partitions of a node have found for others. They are sent in shipments, one after the other: a shipment has all link
-/// batches that were begun since the shipment before it was closed.
+/// Links that the partitions of a node have found for other partitions. They are sent in shipments, one after the other. A shipment has all
+/// link batches that were begun since the previous shipment was closed.
 #[derive(Debug)]
 pub(crate) struct Outbound {
     token: u64,
@@ -107,7 +107,7 @@ struct Drafts {
 }
 
 impl Outbound {
-    /// Empty. The token was drawn for this node.
+    /// An empty one. The token was drawn for this node.
     pub(crate) fn new(token: u64) -> Self {
         Self { token, drafts: Mutex::default(), delivered: watch::Sender::new(0), wanted: Notify::default() }
     }
@@ -116,8 +116,8 @@ impl Outbound {
         self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes URLs that were found. `to` gives the partition that a URL goes to, and whether it also goes to all partitions. Returns how
-    /// many of the URLs were sent recently, and are not sent again; and the number of the shipment that has the last URL.
+    /// Takes URLs to send. `to` returns the partition that a URL goes to, and whether it also goes to all partitions. Returns how many of the
+    /// URLs were sent recently, and are not sent again; and the number of the shipment that has the last URL.
     pub(crate) fn take(&self, found: Vec<(Found, Fingerprint)>, to: impl Fn(&Found) -> (u32, bool)) -> (u64, u64) {
         let (mut drafts, mut recent) = (self.drafts(), 0);
         for (found, fingerprint) in found {
@@ -136,7 +136,7 @@ impl Outbound {
         (recent, drafts.shipments + u64::from(is_open))
     }
 
-    /// Forgets the links that were sent: the scope is wider, and links that were refused may be admitted now.
+    /// Forgets which links were sent. Call this if links that were refused may be admitted now: if the scope is wider, or a drop rule is gone.
     pub(crate) fn forget_sent(&self) {
         self.drafts().recent.forget();
     }
@@ -155,7 +155,7 @@ impl Outbound {
         }
     }
 
-    /// Sends one shipment after the other, without end, each when a partition waits for it.
+    /// Sends shipments without end, one after the other, each once a partition waits for it.
     pub(crate) async fn carry<T: ClusterTransport>(&self, transport: Arc<T>) {
         let mut serial = 0;
         loop {
@@ -197,8 +197,7 @@ impl Drafts {
         }
     }
 
-    /// Closes the open shipment, if there is one. Returns the number of the shipment that was closed last, and the link batches of this
-    /// one.
+    /// Closes the open shipment, if there is one, and returns its link batches. Also returns the number of the last closed shipment.
     fn close(&mut self) -> (u64, BTreeMap<ClusterSubject, Vec<LinkBatchDraft>>) {
         let link_batches = mem::take(&mut self.link_batches);
         self.shipments += u64::from(!link_batches.is_empty());
@@ -209,8 +208,7 @@ impl Drafts {
 /// The set remembers at most this many URLs. A site's pages link to the same pages again and again.
 const MOST_RECENT: usize = 1 << 16;
 
-/// The links that were sent recently, with everything by which a receiver judges a link: a link that would be judged differently counts as
-/// new.
+/// The links that were sent recently, with the properties by which receivers judge them. A link that may be judged differently counts as new.
 #[derive(Debug)]
 pub(super) struct RecentSet(Box<[Option<Sent>]>);
 
@@ -230,8 +228,8 @@ impl Default for RecentSet {
 }
 
 impl RecentSet {
-    /// Whether this URL was sent with the same `via`, at most as deep and with at most as many redirects. If not, it counts as sent from
-    /// now on. A URL that is queued without asking the seen set is always sent.
+    /// Whether this URL was already sent with the same `via`, and with a depth and a number of redirects that were not greater. If not, it
+    /// counts as sent from now on. A URL that skips the seen test is always sent.
     pub(super) fn was_sent(&mut self, found: &Found, fingerprint: Fingerprint) -> bool {
         if found.seen_test != SeenTest::Asked {
             return false;
@@ -249,7 +247,7 @@ impl RecentSet {
         false
     }
 
-    /// Forgets all links: the scope is wider, and a link that was out of scope may be in it now.
+    /// Forgets all links.
     pub(super) fn forget(&mut self) {
         self.0.fill(None);
     }

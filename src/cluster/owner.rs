@@ -30,9 +30,9 @@ use crate::job::{Job, JobJournal};
 pub(crate) enum Command {
     /// Own the partition.
     Own,
-    /// End in good order, and give it back.
+    /// End in good order, and give the partition back.
     Release,
-    /// Abandon it: others own it, or may do so.
+    /// Abandon the partition: another node owns it, or may own it.
     Drop,
 }
 
@@ -41,13 +41,13 @@ pub(crate) enum Command {
 pub(crate) enum OwnerEnd {
     /// Another owner has begun, or the node has lost its lease.
     Fenced,
-    /// It has ended in good order. All that it has done is in the log.
+    /// It has ended in good order. Everything that it has done is in the log.
     Released,
-    /// It has ended in good order, but by itself: the disk is nearly full, the filter is full, or records cannot be written.
+    /// It has ended in good order, but without being told to: the disk is nearly full, the filter is full, or records cannot be written.
     Stopped(FinishReason),
 }
 
-/// Owns a partition: reads its log, rebuilds its journal, and crawls it until it is told otherwise.
+/// Owns a partition: reads its log, rebuilds its journal, and crawls it until a command ends that.
 ///
 /// # Errors
 /// If its log is damaged, or its files cannot be kept.
@@ -76,7 +76,7 @@ pub(crate) async fn own<T: ClusterTransport>(
     let _ends = [AbortOnDrop(reading.abort_handle()), AbortOnDrop(publishing.abort_handle())];
     let (throttle, drops) = (Arc::clone(&parts.throttle), Arc::clone(&parts.drops));
     context.parts().insert(partition, parts);
-    // From here on, the tasks that watch the lease and read the drop rules see the partition. It may have missed their last changes.
+    // From here on, the tasks that watch the lease and read the drop rules know the partition. It may have missed their last changes.
     throttle.set_late(!context.lease.may_ask());
     context.go_by_drops(partition, &drops).await;
     let mut command = Command::Own;
@@ -123,7 +123,7 @@ async fn overtaken(
     stop: &crate::crawl::Stop,
 ) -> Result<OwnerEnd, ClusterError> {
     stop.now();
-    // Whatever the crawl does now counts for nothing: it only has to end.
+    // Nothing that the crawl does now counts: it only has to end.
     let _ = crawling.await;
     published.map_err(panicked).map(|_| OwnerEnd::Fenced)
 }
@@ -147,7 +147,7 @@ enum Opening<T: ClusterTransport> {
     Opened(Box<Opened<T>>),
     /// Another owner was first.
     Fenced,
-    /// The journal here is shorter than it should be.
+    /// The journal on this machine is shorter than it should be.
     Torn,
 }
 
@@ -157,17 +157,17 @@ async fn open<T: ClusterTransport>(
     partition: u32,
 ) -> Result<Option<Opened<T>>, ClusterError> {
     let directory = context.directory_of(partition);
-    // This is read before the log, which may grow meanwhile.
+    // This must be read before the log, which may grow meanwhile.
     let published_end = published_end(&*context.transport, partition).await;
     let own = own_copy(context, partition).await.filter(|(log, ..)| log.seen() >= published_end);
     if let Some((log, snapshot, whole)) = own {
         let behind = log.end - whole;
-        tracing::info!(partition, whole, behind, "begins with what this machine has of it");
+        tracing::info!(partition, whole, behind, "begins with this machine's own copy");
         match open_from(context, partition, log, snapshot, whole).await {
             Ok(Opening::Opened(opened)) => return Ok(Some(*opened)),
             Ok(Opening::Fenced) => return Ok(None),
-            Ok(Opening::Torn) => tracing::warn!(partition, "what this machine has of it is not whole"),
-            Err(error) => tracing::warn!(partition, %error, "what this machine has of it cannot be opened"),
+            Ok(Opening::Torn) => tracing::warn!(partition, "this machine's own copy is not whole"),
+            Err(error) => tracing::warn!(partition, %error, "this machine's own copy cannot be opened"),
         }
     }
     if directory.exists() {
@@ -177,12 +177,7 @@ async fn open<T: ClusterTransport>(
     let (log, snapshot) = restore_to(&*context.transport, partition, &directory.join(FRONTIER), published_end).await?;
     if snapshot.bytes > 0 {
         let behind = log.end - snapshot.end;
-        tracing::info!(
-            partition,
-            bytes = snapshot.bytes,
-            behind,
-            "begins with a snapshot, and what follows it in the log"
-        );
+        tracing::info!(partition, bytes = snapshot.bytes, behind, "begins with a snapshot, and the log after it");
     }
     match open_from(context, partition, log, snapshot, 0).await? {
         Opening::Opened(opened) => Ok(Some(*opened)),
@@ -201,11 +196,11 @@ async fn published_end<T: ClusterTransport>(transport: &T, partition: u32) -> u6
     }
 }
 
-/// Restores a partition from the servers, up to `published_end` at least. A server that has just begun to lead may not have all of it at
-/// once.
+/// Restores a partition from the servers, at least up to `published_end`. Retries, since a server that has just become the leader may not have
+/// all of the log yet.
 ///
 /// # Errors
-/// If the log is damaged, or the servers answer again and again that it ends before `published_end`.
+/// If the log is damaged, or the servers keep answering that it ends before `published_end`.
 async fn restore_to<T: ClusterTransport>(
     transport: &T,
     partition: u32,
@@ -225,8 +220,8 @@ async fn restore_to<T: ClusterTransport>(
     Err(ClusterError::Log(format!("partition {partition}: it had message {published_end}, and ends at {seen}")))
 }
 
-/// The local copy of a partition, with the messages of the log after it; its newest snapshot; and the position up to which its journal is
-/// whole here. `None` if the servers must be asked for more.
+/// The local copy of a partition, completed with the later messages of the log; the partition's newest snapshot; and the position up to which
+/// the local journal must be whole. `None` if there is no usable copy.
 async fn own_copy<T: ClusterTransport>(
     context: &NodeContext<T>,
     partition: u32,
@@ -239,8 +234,8 @@ async fn own_copy<T: ClusterTransport>(
     Some((log, newest(&*context.transport, partition).await, whole))
 }
 
-/// Begins an epoch after the last message that was read, and opens the crawl over the files that are there. Their journal should be
-/// complete up to `whole`; after that, the log may end within a record.
+/// Begins an epoch after the last message that was read, and opens the crawl over the existing files. Their journal should be complete up to
+/// `whole`. After that, the log may end within a record.
 async fn open_from<T: ClusterTransport>(
     context: &Arc<NodeContext<T>>,
     partition: u32,
@@ -303,8 +298,8 @@ async fn open_from<T: ClusterTransport>(
     Ok(Opening::Opened(Box::new(Opened { crawl, parts, publisher, inbox })))
 }
 
-/// Opens the crawl over the rebuilt journal, and publishes everything written after the end of the log. `None` if the journal ends
-/// before `whole`. `dropped` has the rules that the user has dropped.
+/// Opens the crawl over the rebuilt journal, and adds everything after the end of the log to `pieces`, to be published. `None` if the journal
+/// ends before `whole`. `dropped` are the drop rules.
 fn open_crawl<T: ClusterTransport>(
     context: &NodeContext<T>,
     partition: u32,
@@ -342,7 +337,7 @@ fn open_crawl<T: ClusterTransport>(
     Ok(Some(crawl))
 }
 
-/// Adds a partition's own seeds. If seeds define the scope, the crawl is also shown all other seeds.
+/// Adds a partition's own seeds. If seeds define the scope, all other seeds widen the crawl's scope.
 fn add_seeds(
     crawl: &Crawl<JobJournal>,
     roots: &RootList,

@@ -1,5 +1,5 @@
-//! A node among its peers and servers: which nodes live; the node's own lease, which limits when it may begin requests; and servers that
-//! are silent, have lost the crawl, or have a different time.
+//! A node's peers and servers: which nodes are alive; the node's own lease, which limits when it may begin requests; and servers that are
+//! silent, have lost the crawl, or have a different time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,22 +9,22 @@ use super::succession::append;
 use super::transport::{ClusterKey, ClusterSubject, ClusterTransport, KeyKind, Unreachable};
 use super::wire::{NodeValue, read_value, value_to_bytes};
 
-/// The nodes of a cluster, as one of them sees them. A node that has not renewed its lease for the lease's whole life, by our own clock
-/// since we last saw it renewed, is gone: we write so under its key, and then it cannot renew its lease any more.
+/// The nodes of a cluster, as one of them sees them. If we have not seen a node renew its lease for the lease's whole life, by our own clock,
+/// it is gone: we mark it as gone under its key, and then it cannot renew its lease any more.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
-    /// The sequence of each node's last message, and since when we know it.
+    /// The sequence of each node's last message, and when we first saw it.
     seen: BTreeMap<String, (u64, Instant)>,
     /// Nodes that are alive.
     alive: BTreeSet<String>,
     /// Live nodes that may own partitions, each with its place.
     members: BTreeMap<String, u64>,
-    /// Nodes that were told to go.
+    /// Nodes that were told to leave.
     drained: BTreeSet<String>,
 }
 
 impl Peers {
-    /// Looks at all nodes.
+    /// Checks all nodes.
     ///
     /// # Errors
     /// If the servers do not answer.
@@ -55,7 +55,7 @@ impl Peers {
                 if append(transport, &subject, message.sequence, value_to_bytes(&gone)).await.is_ok() {
                     tracing::warn!(
                         node,
-                        "a node has not been heard of for the life of its lease: it is taken for dead"
+                        "a node has not renewed its lease for the lease's whole life: it is taken for dead"
                     );
                     continue;
                 }
@@ -74,7 +74,7 @@ impl Peers {
         self.alive.contains(node)
     }
 
-    /// Whether a node was told to go.
+    /// Whether a node was told to leave.
     pub(crate) fn is_drained(&self, node: &str) -> bool {
         self.drained.contains(node)
     }
@@ -85,8 +85,9 @@ impl Peers {
     }
 }
 
-/// Whether a node is gone, by its value on the servers now. A node that joined since the last look is not in `alive`, and may own
-/// partitions by now. A node that the servers do not know is marked as gone, and then it cannot begin.
+/// Whether a node is gone, by its current value on the servers. This is checked for nodes that are not in `alive`: a node that joined after
+/// the last check is not in there, and may already own partitions. A node that the servers do not know is marked as gone, and then it cannot
+/// begin.
 ///
 /// # Errors
 /// If the servers do not answer.
@@ -104,15 +105,15 @@ const ASKS: (u32, u32) = (3, 4);
 /// How often in its life the lease is renewed.
 const RENEWALS: u32 = 5;
 
-/// The lease of a node. The node measures it by its own clock, which never steps. Other nodes wait for the whole of its life by theirs, and
-/// begin to wait later: when they see it renewed.
+/// The lease of a node. The node measures its life by its own monotonic clock. The other nodes wait for the whole life by their clocks, and
+/// start later: when they see the renewal.
 #[derive(Debug)]
 pub(crate) struct NodeLease {
     life: Duration,
     started: Instant,
     /// Requests may begin before this, in microseconds from the start.
     asks_until: AtomicU64,
-    /// Others have taken the node for dead.
+    /// The other nodes have taken the node for dead.
     is_lost: AtomicBool,
 }
 
@@ -131,7 +132,7 @@ impl NodeLease {
         self.life / RENEWALS
     }
 
-    /// The lease was renewed, by a message that was sent at this time or later.
+    /// Call this when the lease was renewed, by a message that was sent at `at` or later.
     pub(crate) fn renewed(&self, at: Instant) {
         let until = at.duration_since(self.started) + self.life * ASKS.0 / ASKS.1;
         self.asks_until.fetch_max(u64::try_from(until.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -153,7 +154,7 @@ impl NodeLease {
         left + 2 * self.interval() >= self.life * ASKS.0 / ASKS.1
     }
 
-    /// Others have taken the node for dead, and may own its partitions.
+    /// Call this when the other nodes have taken the node for dead: they may own its partitions.
     pub(crate) fn lose(&self) {
         self.is_lost.store(true, Ordering::Relaxed);
     }
@@ -163,10 +164,9 @@ impl NodeLease {
     }
 }
 
-/// The servers must say for at least this long that something is gone: just after they have started, they may say so of something that they
-/// have.
+/// Servers must report for at least this long that something is missing: just after their start they may report that wrongly.
 const SETTLES: Duration = Duration::from_secs(15);
-/// This machine's clock may differ from the servers' by at most this much: even short rests of hosts are not much shorter.
+/// This machine's clock may differ from the servers' clock by at most this much. It can shorten the rests of hosts by no more than that.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
 /// A node's watch on its servers. Time is an argument.
@@ -179,7 +179,7 @@ pub(super) struct ServerWatch {
 }
 
 impl ServerWatch {
-    /// Notes whether the servers have answered recently. True once, when they have been silent for a lease's life.
+    /// Notes whether the servers have answered recently. Returns true once for each silence: when it has lasted for a lease's life.
     pub(super) fn is_silent(&mut self, has_answered: bool, life: Duration, now: Instant) -> bool {
         if has_answered {
             (self.silent_since, self.was_reported) = (None, false);
@@ -189,7 +189,7 @@ impl ServerWatch {
         now.duration_since(since) >= life && !std::mem::replace(&mut self.was_reported, true)
     }
 
-    /// Whether to check that the servers still have the crawl: once in a lease's life, and at each look while something is wrong.
+    /// Whether to check that the servers still have the crawl: once in a lease's life, and at each call while something is wrong.
     pub(super) fn is_due(&mut self, life: Duration, now: Instant) -> bool {
         let is_well = self.silent_since.is_none() && self.missing_since.is_none();
         if is_well && self.asked.is_some_and(|asked| now.duration_since(asked) < life) {
@@ -199,7 +199,7 @@ impl ServerWatch {
         true
     }
 
-    /// Notes whether the servers miss a part of the crawl. True once they have missed it for so long that it counts as gone.
+    /// Notes whether a part of the crawl is missing on the servers. Returns true once it has been missing for so long that it counts as gone.
     pub(super) fn is_gone(&mut self, is_missing: bool, life: Duration, now: Instant) -> bool {
         if !is_missing {
             self.missing_since = None;
@@ -209,8 +209,8 @@ impl ServerWatch {
     }
 }
 
-/// By how many microseconds this machine's clock is ahead of the servers', which kept a message between two moments of ours; negative where
-/// it is late, and 0 if it is about right.
+/// By how many microseconds this machine's clock is ahead of the servers' clock; negative if it is late, and 0 if it is about right. `kept` is
+/// the servers' time for a message that they stored between `sent` and `answered` by our clock.
 pub(super) fn clock_ahead(sent: SystemTime, kept: SystemTime, answered: SystemTime) -> i64 {
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     match (sent.duration_since(kept), kept.duration_since(answered)) {

@@ -1,12 +1,12 @@
 //! The publisher of a partition: publishes its progress to its log, in an order in which nothing can be lost.
 //!
-//! One round takes the bytes that the journal has written. Then:
+//! A round takes the bytes that the journal has written. Then, in this order:
 //!
-//! 1. the link batches of all pages in these bytes are sent, and acknowledged;
-//! 2. the records of these pages, and all their other outputs, are with the operating system;
+//! 1. the link batches of all pages in these bytes are sent and acknowledged;
+//! 2. the records and other outputs of these pages are written to their files;
 //! 3. the bytes go to the log.
 //!
-//! So a page's log entry is written after everything else: when a reader of the log finds a page, its links are on their way, and its
+//! So a page's log entry is written after everything else: when a reader of the log finds a page, its links are on the servers, and its
 //! record is in a file. A page without a log entry counts as never fetched, and the next owner fetches it.
 
 use std::sync::Arc;
@@ -28,15 +28,16 @@ use super::wire::{EntryKind, JournalPiece, StateValue, value_to_bytes};
 use crate::crawl::{Observer, PartitionHandle};
 use crate::job::JobJournal;
 
-/// The interval of rounds while much happens: all pages of an interval are published together.
+/// The interval of rounds of a busy partition: all pages of an interval are published together.
 const GROUP: Duration = Duration::from_millis(40);
-/// How often counts go to the log while something changes. They are long, and a partition becomes idle again and again.
+/// How often counts go to the log while something changes. They are long, so not each time when the partition becomes idle.
 const COUNTS: Duration = Duration::from_secs(10);
 /// How often counts go to the log while link batches bring nothing new.
 const SELDOM: Duration = Duration::from_secs(60);
 /// How often to check whether the partition is idle.
 const LOOK: Duration = Duration::from_millis(250);
-/// A partition that got nothing for this long may say that it is idle. With a shorter wait, many partitions would say it again and again.
+/// A partition that got nothing for this long may publish that it is idle. With a shorter wait, many partitions would publish it again and
+/// again.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// Publishes the progress of a partition to its log.
@@ -61,29 +62,29 @@ pub(crate) struct Publisher<T: ClusterTransport> {
 /// How far a publisher has come.
 #[derive(Debug, Default)]
 pub(crate) struct PublishProgress {
-    /// The log says that link batches up to here are read.
+    /// According to the log, link batches are read up to this one.
     pub(crate) read: u64,
-    /// Link batches up to here are read, and their new links are in the log. The last of them may have had no new links.
+    /// Link batches are read up to this one, and their new links are in the log. The last of them may have had no new links.
     taken: u64,
     /// The segment of the last piece in the log, and where the piece ends.
     published: (u64, u64),
     /// When the last round that published something began.
     began: Option<Instant>,
-    /// Something was done since the last counts.
+    /// Something was published since the last counts.
     is_uncounted: bool,
     /// The last state that was published.
     last_state: Option<StateValue>,
 }
 
 impl From<u64> for PublishProgress {
-    /// For an owner that has published nothing yet, and has read link batches up to here.
+    /// For an owner that has published nothing yet, and has read link batches up to this one.
     fn from(read: u64) -> Self {
         Self { read, taken: read, ..Self::default() }
     }
 }
 
 impl PublishProgress {
-    /// Whether the state with this list of drop rules is still to be published.
+    /// Whether the state with this list of drop rules was not published yet.
     fn has_news(&self, dropped: u64) -> bool {
         self.last_state.as_ref().map_or(0, |last| last.dropped) != dropped
     }
@@ -95,7 +96,7 @@ impl PublishProgress {
 }
 
 impl<T: ClusterTransport> Publisher<T> {
-    /// Publishes until the crawl of the partition has ended and all that it has done is in the log.
+    /// Publishes until the crawl of the partition has ended and everything that it has done is in the log.
     ///
     /// # Errors
     /// If another owner has begun.
@@ -103,15 +104,15 @@ impl<T: ClusterTransport> Publisher<T> {
         let (mut counted, mut last_notified) = (Instant::now(), Instant::now());
         let mut is_kept = false;
         loop {
-            // This is read first: once the crawl has ended, the round publishes all that is left.
+            // This must be read first: once the crawl has ended, the round publishes everything that is left.
             let is_last = *ended.borrow();
             self.round().await?;
             if !is_kept && self.progress.is_uncounted {
-                // After the first checkpoint, the part that was read from the servers need not be read again.
+                // From now on, the next owner on this machine need not read the same part from the servers again.
                 self.keep_here().await;
                 is_kept = true;
             }
-            // This is read before the idle check, too: a rule that was taken back may bring work.
+            // This must be read before the idle check: a removed rule may bring work.
             let dropped = self.drops.applied();
             let is_idle = self.is_idle();
             if self.progress.is_due(counted.elapsed(), is_last) {
@@ -136,10 +137,10 @@ impl<T: ClusterTransport> Publisher<T> {
         }
     }
 
-    /// Waits until there may be something to publish. If the partition has published something lately, waits for the next round as well, so
-    /// that more goes together. Returns whether there is something.
+    /// Waits until there may be something to publish. If the partition has published something recently, also waits for the next round, so that
+    /// more is published together. Returns whether there is something.
     async fn rest(&mut self, ended: &watch::Receiver<bool>) -> bool {
-        // A timeout counts as a look, too: nothing announces that the frontier is drained.
+        // The wait has a timeout, since nothing announces that the frontier is drained.
         let is_notified = timeout_at(self.context.beat(LOOK), self.wake.notified()).await.is_ok();
         let is_busy = self.progress.began.is_some_and(|began| began.elapsed() < 2 * GROUP);
         if is_notified && is_busy && !*ended.borrow() {
@@ -148,7 +149,7 @@ impl<T: ClusterTransport> Publisher<T> {
         is_notified
     }
 
-    /// Whether nothing is to be done, and all that was done is in the log.
+    /// Whether there is no work, and everything that was done is in the log.
     fn is_idle(&self) -> bool {
         self.handle.is_drained()
             && self.pieces.is_empty()
@@ -156,10 +157,10 @@ impl<T: ClusterTransport> Publisher<T> {
             && self.progress.taken == self.pieces.read()
     }
 
-    /// One round. If it takes long, nothing is fetched meanwhile.
+    /// One round. If it takes long, no new fetches start meanwhile.
     async fn round(&mut self) -> Result<(), Fenced> {
         self.handle.flush();
-        // A few of these pages have a record, but nothing in the journal yet.
+        // A few of these pages have a record, but are not in the journal yet.
         let (pages, read) = (self.backlog.own(), self.pieces.read());
         let pieces = self.pieces.take();
         if pieces.is_empty() && self.outbox.is_empty() {
@@ -167,7 +168,7 @@ impl<T: ClusterTransport> Publisher<T> {
             return Ok(());
         }
         self.progress.began = Some(Instant::now());
-        // Outputs up to here have all pages of this round. Pages that other partitions add meanwhile are not waited for.
+        // Up to these positions, the outputs have all pages of this round. Later pages of other partitions are not waited for.
         let made = self.handle.between_pages(|| self.context.outputs.made());
         let (throttle, backlog) = (Arc::clone(&self.throttle), Arc::clone(&self.backlog));
         backlog.throttled(&throttle, self.publish(pieces, made)).await?;
@@ -200,7 +201,7 @@ impl<T: ClusterTransport> Publisher<T> {
     /// Writes the counts to the log, and the position up to which link batches are read.
     async fn count(&mut self) -> Result<(), Fenced> {
         if self.progress.taken > self.progress.read {
-            // The last link batches brought nothing new.
+            // The last link batches brought no new links, so no piece of the journal has their position.
             let (segment, at) = self.progress.published;
             self.journal(JournalPiece { segment, at, read: self.progress.taken, bytes: Vec::new() }).await?;
         }
@@ -214,17 +215,18 @@ impl<T: ClusterTransport> Publisher<T> {
         Ok(())
     }
 
-    /// Stores the state of the log on this machine, for the next owner here. All that the journal wrote before is in the log.
+    /// Stores the state of the log on this machine, for the next owner here. Everything that the journal has written up to that state is in the
+    /// log.
     async fn keep_here(&mut self) {
         let (directory, job) = (self.context.directory_of(self.partition), self.context.job_of(self.partition));
         let log = self.tenure.log().clone();
         let kept = tokio::task::spawn_blocking(move || keep_copy(&directory, job, &log)).await;
         if !matches!(kept, Ok(Ok(()))) {
-            tracing::debug!(self.partition, "the next owner here will ask the servers for all of it");
+            tracing::debug!(self.partition, "the next owner here will read all of it from the servers");
         }
     }
 
-    /// If this has changed, publishes whether the partition has anything to do, and which list of drop rules it applies.
+    /// Publishes whether the partition is idle and which list of drop rules it applies, if that has changed.
     async fn publish_state(&mut self, is_idle: bool, dropped: u64) {
         let (journal, read) = (self.tenure.log().last(), self.progress.taken);
         let unread = self.unread.load(Ordering::Relaxed);
@@ -236,7 +238,7 @@ impl<T: ClusterTransport> Publisher<T> {
         }
         let key = ClusterSubject::Key(ClusterKey::State(self.partition));
         let published = self.context.transport.publish(&key, value_to_bytes(&state), None, None).await;
-        // Without an answer it is published again at the next look.
+        // Without an answer, it is published again the next time.
         self.progress.last_state = published.is_ok().then_some(state);
     }
 }

@@ -1,27 +1,26 @@
-//! Snapshots: a partition as it was at one position of its log, so that a new owner reads only the end of the log.
+//! Snapshots: a partition's files at one position of its log, so that a new owner reads only the end of the log.
 //!
-//! A snapshot has the files of a checkpoint, and the journal that the checkpoint needs, up to the position of the log. It goes to the
-//! subject `snapshot.P` in numbered messages. Once the servers have them all, a message to `named.P` names the snapshot. Two are kept:
-//! messages of the log and link batches that come before the older one are purged. If the newer one cannot be read, the older one is used,
-//! with more of the log to read.
+//! A snapshot has the files of a checkpoint, and the journal that the checkpoint needs, up to a position of the log. It goes to the subject
+//! `snapshot.P` in numbered messages. Once the servers have them all, a message to `named.P` names the snapshot. Two snapshots are kept, and
+//! the messages of the log and link batches before the older one are purged. If the newer snapshot cannot be read, the older one is used, and
+//! more of the log is read.
 //!
-//! All named snapshots are considered, and the two that are furthest in the log count. So a name that arrives late, after a newer one, does
+//! All named snapshots are considered, and the two that are furthest in the log are used. So a name that arrives late, after a newer one, does
 //! no harm. If the name were the value of a key, a late name would replace the newer one, although its own snapshot had been purged.
 //!
-//! A snapshot needs no fence: it is made of messages that count, so it is true, even if an overtaken owner has made it. Of two, the one
-//! that is further counts.
+//! A snapshot needs no fencing: it is made only of messages that count, so it is correct even if an overtaken owner has made it.
 //!
 //! ```text
 //! message:  0  version   u8
 //!           1  token     u64, drawn for the snapshot
 //!           9  number    u32, counts its messages from 0
-//!          13  rest: of message 0 the head; of the others the bytes of the files, one after the other
+//!          13  rest: in message 0 the head; in the others the bytes of the files, one after the other
 //!              checksum  u32, of all before; little-endian, as all numbers
 //!
-//! head:     what the log said there; then for each file its length, u64, the length of its name, u16, and its name
+//! head:     the state of the log there; then for each file its length, u64, the length of its name, u16, and its name
 //! ```
 //!
-//! [`SnapshotMaker`] decides when a snapshot is made. It is made while the partition's owner goes on working.
+//! [`SnapshotMaker`] decides when a snapshot is made. The partition's owner continues to work meanwhile.
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +48,7 @@ const VERSION: u8 = 2;
 const MOST: usize = 512 << 10;
 /// This many snapshots are kept.
 const KEPT: usize = 2;
-/// How often to retry a read that fails: an answer may be out of date.
+/// How often a failed read is tried: an answer may be out of date.
 const LOOKS: u32 = 8;
 
 /// Why a snapshot cannot be used.
@@ -72,7 +71,7 @@ fn message(token: u64, number: u32, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The content of a snapshot's message with this number; `None` if the message is another snapshot's, or an earlier one.
+/// The content of message `number` of a snapshot; `None` if this is an earlier message, or another snapshot's.
 fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static str> {
     let mut fields = Fields::of(unseal(bytes)?);
     if fields.u8()? != VERSION {
@@ -89,7 +88,7 @@ fn rest(bytes: &[u8], token: u64, number: u32) -> Result<Option<&[u8]>, &'static
 }
 
 /// Sends a snapshot of a partition, names it, and purges messages that are no longer needed. Retries without end while no answer comes.
-/// `None` if another owner has made one that is further.
+/// `None` if another owner has made a snapshot that is further in the log.
 ///
 /// # Errors
 /// If the files cannot be read.
@@ -134,7 +133,8 @@ pub(super) async fn write<T: ClusterTransport>(
     Ok(name(transport, partition, made).await)
 }
 
-/// Names a complete snapshot, and purges everything before the previous snapshot. `None` if a snapshot is named that is further.
+/// Names a complete snapshot, and purges everything before the previous snapshot. `None` if a snapshot that is further in the log is already
+/// named.
 async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: SnapshotValue) -> Option<SnapshotValue> {
     let known = named(transport, partition).await;
     if known.first().is_some_and(|(_, newest)| newest.last >= made.last) {
@@ -144,8 +144,8 @@ async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: Snapshot
     send(transport, &names, value_to_bytes(&made)).await;
     // Together with the snapshot that was just named, these are the snapshots to keep.
     if let Some((at, oldest)) = known.get(KEPT - 2) {
-        // The message at the position itself stays: it shows that the log is not shorter than that. If something cannot be purged now, it
-        // is purged the next time.
+        // The message at the position itself stays: it shows that the log is not shorter. If something cannot be purged now, the next snapshot
+        // purges it.
         for (subject, before) in [
             (ClusterSubject::Journal(partition), oldest.last),
             (ClusterSubject::Found(partition), oldest.read),
@@ -153,14 +153,14 @@ async fn name<T: ClusterTransport>(transport: &T, partition: u32, made: Snapshot
             (names, *at),
         ] {
             if let Err(error) = transport.purge(&subject, before).await {
-                tracing::debug!(%subject, %error, "what is not needed stays for now");
+                tracing::debug!(%subject, %error, "messages that are not needed cannot be purged now");
             }
         }
     }
     Some(made)
 }
 
-/// The snapshots of a partition that count, the furthest first, each with the message that names it.
+/// The usable snapshots of a partition, the furthest in the log first, each with the sequence of the message that names it.
 async fn named<T: ClusterTransport>(transport: &T, partition: u32) -> Vec<(u64, SnapshotValue)> {
     let subject = ClusterSubject::Named(partition);
     let (mut backoff, mut seen, mut named) = (Backoff::new(), 0, Vec::<(u64, SnapshotValue)>::new());
@@ -203,8 +203,8 @@ async fn send<T: ClusterTransport>(transport: &T, subject: &ClusterSubject, byte
     }
 }
 
-/// The state of a partition's log now, by its newest usable snapshot and the log after it. If a directory is given, it is emptied, and the
-/// files are rebuilt there. Returns the snapshot as well; an empty one if the log was read from its beginning.
+/// The current state of a partition's log, from its newest usable snapshot and the log after it. If a directory is given, it is emptied, and
+/// the files are rebuilt there. Also returns the snapshot; an empty one if the log was read from its beginning.
 ///
 /// # Errors
 /// If the log is damaged, or neither a snapshot nor the log's beginning can be read; if the files cannot be kept.
@@ -320,29 +320,29 @@ async fn next<T: ClusterTransport>(
     Err(SnapshotError::Damaged("it is not whole"))
 }
 
-/// A log that is shorter than this many bytes is read in a moment. Each time it has grown by as much again, we check whether a snapshot is
-/// worth it: a check opens a few files, once in some thousand pages.
+/// A shorter log is read quickly, and needs no snapshot. Each time the log has grown by this many bytes, we check whether a snapshot is
+/// worthwhile: a check opens a few files, once in some thousand pages.
 const LEAST: u64 = 256 << 10;
-/// A snapshot may have at most this many times the bytes that the log has grown by.
+/// A snapshot may have at most this many times the bytes by which the log has grown.
 const SHARE: u64 = 2;
 
-/// Makes a snapshot of a partition when it has fewer bytes than [twice](SHARE) the growth of the log since the last one. So all snapshots
-/// together take at most twice the bytes of the log. The more of the found URLs are done, the fewer bytes of the journal a snapshot needs,
-/// and the more often one is made. While most of them wait, the log is hardly larger than a snapshot.
+/// Makes a snapshot of a partition if it takes fewer bytes than [twice](SHARE) the growth of the log since the last snapshot. So all snapshots
+/// together take at most twice the bytes of the log. The more of the found URLs are done, the fewer bytes of the journal a snapshot needs, and
+/// the more often a snapshot is made. While most of the URLs wait, the log is hardly larger than a snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotMaker {
     last: SnapshotValue,
     /// Drawn by the partition's owner.
     token: u64,
-    /// Where the journal ended at the checkpoint that was checked last.
+    /// The end of the journal at the checkpoint that was checked last.
     checkpoint: Position,
-    /// Where the log ended at the last check.
+    /// The end of the log at the last check.
     looked: u64,
     /// The snapshot that is being made.
     making: JoinSet<Looked>,
 }
 
-/// The result of a check: where the journal ended at the newest checkpoint, and its snapshot, if one was made.
+/// The result of a check: the end of the journal at the newest checkpoint, and the snapshot, if one was made.
 type Looked = (Position, Option<SnapshotValue>);
 
 impl SnapshotMaker {
@@ -375,7 +375,7 @@ impl SnapshotMaker {
     }
 }
 
-/// Makes a snapshot of the newest checkpoint, if that is newer than `before`, the log reaches that far, and the snapshot takes less than
+/// Makes a snapshot of the newest checkpoint, if that is later than `before`, the log reaches that far, and the snapshot takes fewer than
 /// `most` bytes.
 async fn make<T: ClusterTransport>(
     transport: &T,

@@ -1,19 +1,20 @@
-//! The succession of a partition's owners: each reads the log of those before it, and only one can write to it.
+//! The succession of a partition's owners. Each owner reads the log of the owners before it, and only one owner can write to it.
 //!
-//! Everything that changes a partition is in its log. Each message names the one that it follows. If several follow the same message, the
-//! first of them in the log counts; the others are void, and so are all messages that follow them. So all readers of the log agree on the
-//! messages that count. As soon as a new owner's epoch counts, nothing that an older owner writes counts any more, whatever that owner
-//! believes.
+//! Everything that changes a partition is in its log. Each message names the message that it follows. If several messages follow the same
+//! message, the first of them in the log counts. The others are void, and so are all messages that follow void ones. So all readers of the log
+//! agree on the messages that count. As soon as a new owner's epoch counts, no later message of an older owner counts, even if that owner does
+//! not know it yet.
 //!
-//! The servers are asked to keep a message only if it follows the last one. Mostly they refuse a message that would be void, but not
-//! always: of two messages that are on their way at once, a cluster of version 2.9 may keep both. And an answer may be lost, so that a
-//! message is sent again and is there twice. So the writer checks afterwards which message follows the last one that counts. If it is the
-//! writer's own, all is well; if not, another owner has begun. Mostly it need not read the log for this: the servers announce each message
-//! when they keep it, and name the message before it in its log. If that is the last one that was read, nothing came between. If it is
-//! another, or nothing is announced, the log is read. The answer alone is not enough: both of two such messages are acknowledged.
+//! The servers are asked to keep a message only if it follows the last one. So they mostly refuse a message that would be void, but not always:
+//! if two messages are on their way at once, a cluster of version 2.9 may keep both. Also, an answer may be lost, and the message sent again,
+//! so that it is there twice. So the writer checks afterwards which message follows the last one that counts. If it is the writer's own, all is
+//! well. If not, another owner has begun. An acknowledgment is not enough to know this, since both of two such messages are acknowledged.
 //!
-//! The beginning of a log may be purged after a [snapshot](super::snapshot). A reader then meets a message that follows one which is gone.
-//! That message is not void: the reader does not know all that counts, and begins again with the snapshot.
+//! The check mostly needs no read of the log. The servers announce each message that they keep, and name the message before it in its log. If
+//! that is the last message that was read, no other message came between. Otherwise, or if nothing is announced, the log is read.
+//!
+//! The beginning of a log may be purged after a [snapshot](super::snapshot). Then a reader may find a message that follows a purged one. That
+//! message is not void: the reader lacks messages that count, and begins again with the snapshot.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -26,7 +27,7 @@ use crate::driver::Fields;
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SuccessionError {
-    /// A message is not one that an owner can have written there.
+    /// No owner can have written this message there.
     #[error("{subject}, message {sequence}: {reason}")]
     Damaged { subject: ClusterSubject, sequence: u64, reason: &'static str },
     /// Messages that were not read yet were purged.
@@ -64,18 +65,18 @@ enum Link {
 }
 
 impl Chain {
-    /// The log up to a message that counts.
+    /// The chain up to a message that counts.
     fn up_to(last: u64) -> Self {
         Self { last, seen: last, void: BTreeSet::new() }
     }
 
-    /// Takes the next message, and the one that it follows. A message that cannot be read follows none.
+    /// Takes the next message, and the sequence of the message that it follows. A message that cannot be parsed follows none.
     fn read(&mut self, sequence: u64, behind: Option<u64>) -> Link {
         self.seen = sequence;
         match behind {
             Some(behind) if behind == self.last => {
                 self.last = sequence;
-                // These come before the new last message: a message that follows them is void without their being listed.
+                // The listed messages come before the new last message. A message that follows one of them is void in any case.
                 self.void.clear();
                 Link::Next
             }
@@ -88,7 +89,7 @@ impl Chain {
     }
 }
 
-/// The state of a partition, by its log.
+/// The state of a partition, according to its log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogState {
     chain: Chain,
@@ -98,7 +99,7 @@ pub(crate) struct LogState {
     token: u64,
     /// Where the journal ends.
     pub(crate) end: u64,
-    /// The journal has the links of all link batches up to here.
+    /// The journal has the links of all link batches up to this one.
     pub(crate) read: u64,
     /// The last counts.
     pub(crate) counts: Vec<u8>,
@@ -218,7 +219,7 @@ impl LogState {
         }
     }
 
-    /// Begins to own the partition, with a message after the last one that was read. Retries without end while no answer comes.
+    /// Begins to own the partition, with a message that follows the last one that was read. Retries without end while no answer comes.
     ///
     /// # Errors
     /// If another message was written since.
@@ -246,12 +247,12 @@ pub(crate) struct Tenure<T: ClusterTransport> {
     arrivals: Option<Arrivals>,
     token: u64,
     serial: u64,
-    /// The state by the log, including all that this owner has written.
+    /// The state according to the log, including everything that this owner has written.
     log: LogState,
 }
 
 impl<T: ClusterTransport> Tenure<T> {
-    /// The state by the log.
+    /// The state according to the log.
     pub(crate) fn log(&self) -> &LogState {
         &self.log
     }
@@ -267,7 +268,7 @@ impl<T: ClusterTransport> Tenure<T> {
         loop {
             let seen = self.log.chain.seen;
             let published = self.transport.publish(&self.subject, bytes.clone(), Some(seen), None).await;
-            // A message that was kept may not be readable yet, and one that was refused may be there already.
+            // A kept message may not be readable yet, and a message that seems to be refused may have been kept earlier.
             while let Ok(found) = self.next(published.is_ok()).await {
                 let Some(message) = found else {
                     if published.is_err() {
@@ -282,7 +283,7 @@ impl<T: ClusterTransport> Tenure<T> {
                     Link::Next if is_own => {
                         self.serial += 1;
                         return self.log.apply(self.token, &entry.what).map_err(|reason| {
-                            tracing::error!(log = %self.subject, reason, "what was written to the log cannot be");
+                            tracing::error!(log = %self.subject, reason, "an impossible message was written to the log");
                             Fenced
                         });
                     }
@@ -294,7 +295,7 @@ impl<T: ClusterTransport> Tenure<T> {
         }
     }
 
-    /// The first message after all that was read. A message that was just kept is announced. If the announcement is late, or one before it
+    /// The first message after those that were read. A message that was just kept is announced. If the announcement is late, or an earlier one
     /// was missed, the log is read.
     async fn next(&mut self, is_kept: bool) -> Result<Option<Message>, Unreachable> {
         let seen = self.log.chain.seen;

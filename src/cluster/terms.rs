@@ -1,5 +1,5 @@
-//! The terms of a crawl, which all nodes must agree on: its scope and politeness; which partition a URL is in; and the seeds, with the URLs
-//! that they redirect to, which every partition must know since they define the scope.
+//! The terms of a crawl, on which all nodes must agree: its scope and politeness; which partition a URL is in; and the roots, which are the
+//! seeds and the URLs that they redirect to. Roots define the scope, so every partition must know all of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,16 +19,16 @@ use crate::gate::{Found, ScopeKind};
 
 /// The version of messages and terms.
 const VERSION: u32 = 4;
-/// Settings of more bytes than this are not kept.
+/// Settings of more bytes than this are not stored.
 const MOST_SETTINGS: usize = 256 << 10;
-/// A node asks the servers again this often before it gives up.
+/// A node retries this many times before it gives up on the servers.
 const TRIES: u32 = 20;
 /// The filter of a partition is sized for at least this many URLs, unless the crawl's filter is smaller.
 const LEAST_CAPACITY: u64 = 10_000;
 /// How often a node checks whether another one has given the seeds.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// The terms of a crawl. The first node writes them, and they change only once: when all seeds are there.
+/// The terms of a crawl. The first node writes them. They change only once: when all seeds are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClusterTerms {
     version: u32,
@@ -47,7 +47,7 @@ pub(crate) struct ClusterTerms {
     /// The settings of the node that began the crawl, for later questions about it; empty if they are too long for one message.
     #[serde(default)]
     pub(crate) settings: String,
-    /// The last message of the seeds; `None` until all are there.
+    /// The sequence of the last message with seeds; `None` until all seeds are stored.
     pub(crate) roots: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl ClusterTerms {
         settings: &str,
     ) -> Self {
         let key = options.frontier.fingerprint_key.unwrap_or_else(FingerprintKey::random);
-        // How much memory a machine uses for robots rules is its own matter, and no host notices it.
+        // Machines may use different amounts of memory for robots rules: no host notices that.
         let mut politeness = options.frontier.politeness.clone();
         politeness.robots_memory = Politeness::default().robots_memory;
         let mut filter = options.frontier.seen.clone();
@@ -102,7 +102,7 @@ impl ClusterTerms {
         options
     }
 
-    /// Checks that the terms of the crawl are those that a node wants. A node without seeds accepts the crawl's seeds.
+    /// Checks that the terms of the crawl are the ones that a node wants. A node without seeds accepts the crawl's seeds.
     fn check(&self, wanted: &Self, crawl: &str, has_seeds: bool) -> Result<(), ClusterError> {
         if (self.version, self.rules) != (wanted.version, wanted.rules) {
             return Err(ClusterError::Version { crawl: crawl.to_owned() });
@@ -149,7 +149,7 @@ fn digest(seeds: &[CanonicalUrl]) -> String {
 /// Reads the terms of a crawl; `None` if it was not begun.
 ///
 /// # Errors
-/// If the servers do not answer, or it is of another version.
+/// If the servers do not answer, or the crawl was begun by another version.
 pub(crate) async fn find<T: ClusterTransport>(
     transport: &T,
     crawl: &str,
@@ -178,7 +178,7 @@ pub(crate) async fn find<T: ClusterTransport>(
 /// Begins a crawl, or joins one that was begun. Returns once no crash can lose its seeds.
 ///
 /// # Errors
-/// If it was begun with something else; if it was not begun, and there are no seeds; if the servers do not answer.
+/// If it was begun with other settings; if it was not begun, and there are no seeds; if the servers do not answer.
 pub(crate) async fn begin_or_join<T: ClusterTransport>(
     transport: &T,
     wanted: &ClusterTerms,
@@ -208,7 +208,7 @@ pub(crate) async fn begin_or_join<T: ClusterTransport>(
             transport.rest(WAIT).await;
             continue;
         }
-        // Two nodes may do this at once: a seed that is given twice counts once.
+        // Two nodes may do this at once: a seed that is stored twice counts once.
         let last = add_seeds(transport, terms.id, seeds).await;
         let _ = append(transport, &key, sequence, value_to_bytes(&ClusterTerms { roots: Some(last), ..terms })).await;
     }
@@ -257,9 +257,9 @@ impl Partitions {
         u32::try_from(bits % u64::from(self.count.max(1))).unwrap_or_default()
     }
 
-    /// The node that should own a partition: the one whose place draws the highest number for it. So a new node takes its share from all
-    /// others, and a node that leaves gives its partitions to all others (rendezvous hashing: Thaler and Ravishankar 1998). A node that
-    /// returns to its place gets back the partitions it had.
+    /// The node that should own a partition, by rendezvous hashing (Thaler and Ravishankar 1998): the node whose place has the highest hash for
+    /// the partition. So a new node takes its share from all others, and a node that leaves gives its partitions to all others. A node that
+    /// returns to its place gets back the partitions that it had.
     pub(crate) fn target<'a>(&self, partition: u32, nodes: impl Iterator<Item = (&'a str, u64)>) -> Option<&'a str> {
         let draw = |place: u64| self.key.fingerprint(&format!("{partition} {place}")).bits();
         nodes.max_by_key(|(node, place)| (draw(*place), *node)).map(|(node, _)| node)
@@ -284,10 +284,10 @@ impl RootList {
         self.found().get(first..).unwrap_or_default().to_vec()
     }
 
-    /// Reads on until it has this message. Waits without end for servers that do not answer.
+    /// Reads on until it has read message `last`. Waits without end for servers that do not answer.
     ///
     /// # Errors
-    /// If they answer again and again that they do not have it.
+    /// If they keep answering that they do not have it.
     pub(crate) async fn read_to<T: ClusterTransport>(
         &self,
         transport: &T,

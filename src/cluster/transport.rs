@@ -1,4 +1,4 @@
-//! The transport of a cluster: what it needs of the system that carries its messages, and the subjects that the messages go to.
+//! The transport of a cluster: the interface of the system that carries its messages, and the subjects of these messages.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 /// A message that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// It grows with each message, over all subjects of a stream.
+    /// The message's number in its stream. It grows with each message, over all subjects.
     pub(crate) sequence: u64,
     pub(crate) bytes: Vec<u8>,
 }
@@ -16,9 +16,9 @@ pub(crate) struct Message {
 /// Why a message may not be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PublishError {
-    /// The last message of its subject is not the one that was expected. The message is not kept.
+    /// The last message of its subject is not the expected one. The message is not kept.
     Refused,
-    /// No answer came, or a bad one. The message may be kept all the same, now or later.
+    /// No answer came, or a bad one. The message may still be kept, now or later.
     Unanswered(String),
 }
 
@@ -60,7 +60,7 @@ impl Arrivals {
         Self(Box::new(poll))
     }
 
-    /// Waits for the next message after the last that was read. `None` if one between them was missed.
+    /// Waits for the next message after message `read`. `None` if a message between them was missed.
     pub(crate) async fn next(&mut self, read: u64) -> Option<Message> {
         loop {
             let Arrival { message, behind } = poll_fn(&mut self.0).await;
@@ -86,8 +86,9 @@ impl Drop for AbortOnDrop {
 /// Answers may be lost, and calls may be slow. A read may be out of date by a moment. Only the promises of [`publish`](Self::publish) and
 /// of an [arrival](Arrival)'s `behind` are relied on.
 pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
-    /// Keeps a message, and returns its sequence once no crash of a server can lose it. With `after`, the message is kept only if the last
-    /// message of its subject has this sequence; 0 if there is none. Of messages with one `id` within two minutes, one is kept.
+    /// Stores a message, and returns its sequence once no crash of a server can lose it. With `after`, the message is stored only if the last
+    /// message of its subject has this sequence; 0 means that there is none. Of messages with the same `id` within two minutes, only one is
+    /// stored.
     fn publish(
         &self,
         subject: &ClusterSubject,
@@ -131,8 +132,8 @@ pub(crate) const FIRST_REST: Duration = Duration::from_millis(20);
 /// The longest wait.
 pub(crate) const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// How often servers may answer that they do not have a message that they had: about a minute, in which each server gets the messages of
-/// the others.
+/// How often servers may answer that they do not have a message that they had. This takes about a minute, in which each server gets the
+/// messages of the others.
 pub(crate) const ANSWERS: u32 = 64;
 
 /// Waits, longer each time.
@@ -168,7 +169,7 @@ pub(crate) enum ClusterSubject {
     Key(ClusterKey),
     /// The names of a partition's snapshots.
     Named(u32),
-    /// Seeds, and where seeds redirect to: these widen the scope of all partitions.
+    /// Seeds, and the URLs that they redirect to: these widen the scope of all partitions.
     Roots,
     /// The files of a partition, as they were at a position of its log.
     Snapshot(u32),
@@ -177,7 +178,7 @@ pub(crate) enum ClusterSubject {
 }
 
 impl ClusterSubject {
-    /// The partition whose messages go there; `None` if they concern all.
+    /// The subject's partition; `None` if it concerns all partitions.
     pub(crate) fn partition(&self) -> Option<u32> {
         match self {
             Self::Found(partition)

@@ -27,7 +27,7 @@ const ENTRY_VERSION: u8 = 2;
 /// ```
 ///
 /// Two owners never write the same message, since each has drawn its own token. So an owner whose answer was lost can tell its own message
-/// from another's. Each message also names the one that it follows, so the log by itself says which messages count.
+/// from another owner's. Each message names the message that it follows, so the log itself shows which messages count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogEntry {
     pub(crate) token: u64,
@@ -55,11 +55,11 @@ pub(crate) enum EntryKind {
 /// Bytes of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JournalPiece {
-    /// Where the segment of these bytes begins.
+    /// The position at which their segment begins.
     pub(crate) segment: u64,
     /// The position of the bytes.
     pub(crate) at: u64,
-    /// Up to the end of these bytes, the journal has the links of all link batches up to this sequence.
+    /// At the end of these bytes, the journal has the links of all link batches up to this sequence.
     pub(crate) read: u64,
     pub(crate) bytes: Vec<u8>,
 }
@@ -130,13 +130,13 @@ impl LogEntry {
 const LINK_BATCH_VERSION: u8 = 6;
 /// A link batch has at most this many URLs.
 pub(crate) const MOST_URLS: u16 = 256;
-/// A link batch of this many bytes takes no more URLs.
+/// A link batch with at least this many bytes takes no more URLs.
 pub(crate) const MOST_BYTES: usize = 64 << 10;
 /// The ways in which a URL may be found. Each is written as its index here, so new ones go to the end.
 const WAYS: [Via; 6] = [Via::Seed, Via::Link, Via::Redirect, Via::Sitemap, Via::Listed, Via::Feed];
 /// The flag of a URL that has a priority of its own.
 const HAS_PRIORITY: u8 = 0x80;
-/// Set in a URL's first byte if it has an identity or a queue of its own, or the seen set is not to be asked.
+/// The flag of a URL that has an identity or a queue of its own, or whose seen test is not the normal one.
 const IS_OWN: u8 = 0x40;
 /// The seen tests, in the order of their numbers.
 const SEEN_TESTS: [SeenTest; 3] = [SeenTest::Asked, SeenTest::Told, SeenTest::Skipped];
@@ -156,9 +156,9 @@ pub(crate) struct LinkBatchId {
 ///  1  token     u64
 ///  9  serial    u64
 /// 17  count     u16
-/// 19  URLs: way, bit 7 there is a priority, bit 6 a request of its own, u8; redirects, u8; priority, i64, only if there is one; of a
-///     request of its own the seen test (0 asked, 1 only told, 2 neither), the length of its identity and that of its queue's name (0 if
-///     it has none), u8 each; depth, length of the metadata, length of the wire URL, varints; identity; queue's name; metadata; wire URL
+/// 19  URLs, each: way u8, with bit 7 for a priority and bit 6 for properties of its own; redirects u8; with bit 7, priority i64; with bit 6,
+///     u8 each: the seen test (0 asked, 1 only told, 2 neither), the length of the identity, and the length of the queue's name (0 if there
+///     is none); then varints: depth, length of the metadata, length of the wire URL; then identity, queue's name, metadata, wire URL
 ///     checksum  u32, of all before; little-endian, as all numbers
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -266,21 +266,21 @@ pub(super) fn unseal(bytes: &[u8]) -> Result<&[u8], &'static str> {
     if half_checksum(0, content) == *sum { Ok(content) } else { Err("its checksum is another") }
 }
 
-/// A node, while it lives. It writes this value again and again, each time with another `beat`.
+/// A live node. It writes this value again and again, each time with another `beat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeValue {
     /// Its name for people: its machine, and its job directory.
     pub(crate) name: String,
     pub(crate) beat: u64,
-    /// It takes no more partitions, and gives back its partitions.
+    /// It takes no more partitions, and gives back its own.
     pub(crate) is_leaving: bool,
-    /// It has left, or others have taken it for dead.
+    /// It has left, or the other nodes have taken it for dead.
     pub(crate) is_gone: bool,
     /// Partitions that it owns.
     pub(crate) partitions: usize,
     /// Pages that it has recorded.
     pub(crate) pages: u64,
-    /// Drawn once for the job directory: a later node there has the same place, and so the same partitions.
+    /// A random number, drawn once for the job directory: a later node there has the same place, and so the same partitions.
     #[serde(default)]
     pub(crate) place: u64,
 }
@@ -298,13 +298,13 @@ pub(crate) struct OwnerValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StateValue {
     pub(crate) is_idle: bool,
-    /// The last message of its log at that time.
+    /// The sequence of the last message of its log at that time.
     pub(crate) journal: u64,
-    /// The last link batch that it had taken in.
+    /// The sequence of the last link batch that it had taken in.
     pub(crate) read: u64,
     /// Link batches that could not be read.
     pub(crate) unread: u64,
-    /// The message with the list of drop rules that it applies; 0 if there is none.
+    /// The sequence of the message with the list of drop rules that it applies; 0 if there is none.
     #[serde(default)]
     pub(crate) dropped: u64,
 }
@@ -317,7 +317,7 @@ pub(crate) struct DroppedValue {
     pub(crate) token: u64,
 }
 
-/// The name of a snapshot: where its messages are. Names are in a log, not a key: a key's value could be replaced by an older one.
+/// The name of a snapshot: where its messages are. Names are in a log and not in a key, since a late older name could replace a key's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotValue {
     /// Drawn by the writer.
@@ -326,15 +326,15 @@ pub(crate) struct SnapshotValue {
     pub(crate) behind: u64,
     /// The message of the log at which it was made.
     pub(crate) last: u64,
-    /// Where the journal ended there.
+    /// The end of the journal there.
     pub(crate) end: u64,
-    /// It has the links of all link batches up to here.
+    /// It has the links of all link batches up to this one.
     pub(crate) read: u64,
     /// Bytes of its files.
     pub(crate) bytes: u64,
 }
 
-/// A mark: a node is to give back its partitions, or the crawl has ended.
+/// A mark under a key: a node is to leave, or the crawl has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MarkValue {
     pub(crate) at: String,
@@ -350,7 +350,7 @@ pub(crate) struct CountsValue {
     pub(crate) report: Option<Report>,
 }
 
-/// A value as the bytes that are kept.
+/// A value as the bytes of its message.
 pub(crate) fn value_to_bytes(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data")
 }
@@ -451,9 +451,9 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_is_found() {
-        let mut sealed = b"a letter".to_vec();
+        let mut sealed = b"a message".to_vec();
         seal(&mut sealed);
-        assert_eq!(unseal(&sealed), Ok(&b"a letter"[..]));
+        assert_eq!(unseal(&sealed), Ok(&b"a message"[..]));
         for bit in 0..sealed.len() * 8 {
             let mut other = sealed.clone();
             other[bit / 8] ^= 1 << (bit % 8);

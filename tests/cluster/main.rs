@@ -196,7 +196,7 @@ async fn whatever_dies_nothing_is_lost() {
     eprintln!("{twice} of 2,500 pages were fetched twice");
     assert!(twice < 250, "{twice} of 2,500 pages were fetched twice");
     kept::assert_whole(&web, &crawl);
-    let begun = (0..3).map(|node| crawl.log(node).matches("begins with what this machine has of it").count());
+    let begun = (0..3).map(|node| crawl.log(node).matches("begins with this machine's own copy").count());
     assert!(begun.sum::<usize>() > 10, "nodes that come back have what they had");
 }
 
