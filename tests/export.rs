@@ -93,7 +93,7 @@ async fn a_file_has_all_records_whole_and_once_after_each_run() {
     // What no ending says is not guessed.
     for name in ["x.tsv", "x.json", "x.csv.xz", "x.jsonl.bz2"] {
         let ran = run(place, &web, &["resume", "crawl", "-o", name]);
-        assert!(ran.code == Some(2) && ran.err.contains("its ending is none of .jsonl"), "{name}: {}", ran.err);
+        assert!(ran.code == Some(2) && ran.err.contains("its extension is none of .jsonl"), "{name}: {}", ran.err);
         let ran = run(place, &web, &["export", "crawl", "--to", name, "--as", "csv"]);
         assert!(
             ran.code == Some(0) && fs::read_to_string(place.join(name)).unwrap().starts_with("url,key,"),
@@ -136,7 +136,7 @@ async fn a_file_has_all_records_whole_and_once_after_each_run() {
 async fn what_cannot_be_written_is_said_before_anything_is_asked_for() {
     let web = web().await;
     for (arguments, says) in [
-        (&["-o", "pages.parquet.gz"][..], "Parquet is packed by itself"),
+        (&["-o", "pages.parquet.gz"][..], "Parquet compresses its own data"),
         #[cfg(not(feature = "parquet"))]
         (&["-o", "pages.parquet"], "this build writes no Parquet"),
         (&["-o", "pages.csv", "--keep-status", "twenty"], "404"),

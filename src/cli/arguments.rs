@@ -86,7 +86,7 @@ impl CommandLine {
     }
 }
 
-/// Which settings a command, or a command in it, takes as flags besides its own arguments.
+/// Which settings a command, or its subcommand `inner`, takes as flags besides its own arguments.
 fn shared(command: &str, inner: Option<&str>) -> fn(&Setting) -> bool {
     match (command, inner) {
         ("" | "config", _) => |_| true,
@@ -102,7 +102,7 @@ fn shared(command: &str, inner: Option<&str>) -> fn(&Setting) -> bool {
     }
 }
 
-/// Whether a command, or a command in it, reads a configuration file.
+/// Whether a command, or its subcommand `inner`, takes `--config`.
 fn is_configured(command: &str, inner: Option<&str>) -> bool {
     match inner {
         None => {
@@ -112,7 +112,7 @@ fn is_configured(command: &str, inner: Option<&str>) -> bool {
     }
 }
 
-/// The flags that were given, of the settings that `of` selects, with their values.
+/// The given flags and their values, for the settings that `of` selects.
 fn given(matches: &ArgMatches, of: impl Fn(&Setting) -> bool) -> Vec<(usize, &'static Flag, Given)> {
     let mut given = Vec::new();
     for (row, setting) in TABLE.iter().enumerate().filter(|(_, setting)| of(setting)) {
@@ -250,8 +250,8 @@ fn arg(setting: &'static Setting, flag: &'static Flag) -> Arg {
     }
 }
 
-/// Checks a URL argument. A command could stand in the same place, so a word that is neither is more likely a typo than
-/// a host without a dot.
+/// Checks a URL argument. A command could stand in the same place, so a word without a dot is more likely a mistyped
+/// command than a host.
 fn seed_url(text: &str) -> Result<String, String> {
     let command = command();
     let names = || command.get_subcommands().map(Command::get_name);
@@ -278,14 +278,15 @@ fn after_long_help() -> String {
     let examples = EXAMPLES.map(|(command, what)| format!("  {command}\n      {what}\n")).concat();
     let codes = Exit::MEANINGS.map(|(exit, meaning)| format!("  {:>3}  {meaning}\n", exit as u8)).concat();
     format!(
-        "Each setting's value comes from, later over earlier: its default, crawler.toml, --simulate, the environment \
-         (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` tells which.\n\n\
+        "Each setting's value comes from the last of these that gives one: its default, crawler.toml, --simulate, the environment \
+         (CRAWLER_POLITENESS_HOST_DELAY), its flag. `crawler config` says which.\n\n\
          Exit codes:\n{codes}\n\
          Examples:\n{examples}"
     )
 }
 
-/// Prints the manual page of this command, or of the whole command if none is named; or writes a page for each command into a directory.
+/// Prints the manual page of the command `of`, or of `crawler` if that is `None`. With `to`, writes a page for each command into that
+/// directory instead.
 pub(super) fn man(of: Option<&str>, to: Option<&Path>) -> Result<(), CommandError> {
     // Every command gets a page; the `help` subcommands do not.
     let shown = |command: Command| command.hide(false).disable_help_subcommand(true);

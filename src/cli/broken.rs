@@ -1,4 +1,4 @@
-//! `crawler broken`: links to pages that failed, with the pages that contain them.
+//! `crawler broken`: links to pages that failed, and the pages that contain these links.
 //!
 //! A page is broken if its last record has an error or a status of 400 or more. The pages that link to it are in
 //! `links.jsonl`, if the crawl kept that; otherwise its record names the page on which it was found first. A redirect
@@ -31,7 +31,7 @@ use crate::job::Job;
 
 /// At most this many pages are listed for a broken link; further ones are only counted.
 const PAGES_EACH: usize = 1000;
-/// Redirects in a row that are followed backward.
+/// Redirects in a row that are followed backward, from a broken page to the pages that lead there.
 const REDIRECTS: usize = 10;
 /// Bytes per read.
 const BUFFER: usize = 1 << 18;
@@ -39,7 +39,7 @@ const BUFFER: usize = 1 << 18;
 /// A broken link.
 #[derive(Debug, Serialize)]
 struct Broken {
-    /// The wire URL; a link that is not a URL, as it was written.
+    /// The wire URL. A link that is not a URL stays as it was written.
     url: String,
     status: Option<u16>,
     error: Option<String>,
@@ -109,7 +109,7 @@ pub(super) fn broken(
         links.list.iter_mut().for_each(|broken| broken.is_complete = true);
     } else if !links.list.is_empty() {
         output::note(
-            "of each link only the page is known on which it was found first: a crawl with --links keeps all of them",
+            "for each broken link, only the first page that has it is known: a crawl with --links keeps all of them",
         );
     }
     let path = job.directory().join("skipped.jsonl");
@@ -117,7 +117,7 @@ pub(super) fn broken(
     if links.damaged > 0 {
         let damaged = links.damaged;
         let mend = format!("crawler repair {} says what can be saved", directory.display());
-        output::warn(&format!("{damaged} lines are no records, and passed over: {mend}"));
+        output::warn(&format!("{damaged} lines are not records, and are skipped: {mend}"));
     }
     links.list.sort_by(|one, next| one.url.cmp(&next.url));
     print(|out| links.print(form, layers.settings.output.formulas, out))?;

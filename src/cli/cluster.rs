@@ -80,7 +80,7 @@ mod within {
     const HEARD: Duration = Duration::from_secs(10);
     /// How long the report waits for the last counts of other nodes.
     const LAST_COUNTS: Duration = Duration::from_secs(30);
-    /// Time between two looks.
+    /// Time between two checks.
     const LOOK: Duration = Duration::from_millis(250);
 
     /// Crawls as one node of a cluster.
@@ -198,8 +198,8 @@ mod within {
         })
     }
 
-    /// Drops by these rules from a crawl on many machines, or undoes that, and waits until the nodes apply it. Without
-    /// rules, lists what is dropped.
+    /// Stops fetching what these rules name in a crawl on many machines, or undoes that, and waits until the nodes know. Without rules,
+    /// lists the rules in force.
     pub(in crate::cli) fn drop_rules(line: &CommandLine, rules: &[DropRule], undo: bool) -> Result<(), CommandError> {
         drop_rules::check(rules, undo)?;
         let layers = settings(line)?;
@@ -224,11 +224,11 @@ mod within {
             let heard = tokio::time::timeout(HEARD, heard).await;
             let (what, note) = match heard {
                 _ if admin.has_ended().await.map_err(failed)? => {
-                    ("nothing is asked any more", Some("the crawl is over"))
+                    ("no requests are sent any more", Some("the crawl is over"))
                 }
-                Ok(Ok((0, _))) => ("nodes that come ask nothing of it", Some("no node is at work")),
-                Ok(Ok(_)) => ("nothing more is asked of it", None),
-                _ => ("its nodes ask nothing of it once they know", Some("not all nodes have said yet that they know")),
+                Ok(Ok((0, _))) => ("nodes that join later send it no requests", Some("no node is running")),
+                Ok(Ok(_)) => ("no more requests are sent to it", None),
+                _ => ("each node stops once it knows the rule", Some("not all nodes have confirmed the rule yet")),
             };
             let listing = format!("crawler drop --cluster {servers} --cluster-name {crawl}");
             drop_rules::print_each(rules, &before, undo, what, &listing);
@@ -272,7 +272,7 @@ mod within {
                         return Err(CommandError::new(Exit::Failed, message)
                             .and(format!("its nodes: crawler cluster status --cluster-name {crawl}")));
                     }
-                    output::note(&format!("{node} gives back what it has, and ends"));
+                    output::note(&format!("{node} hands over its partitions, and ends"));
                     Ok(())
                 }
             }
@@ -328,7 +328,7 @@ mod within {
             ("recrawl.job", settings.recrawl.is_some()),
         ];
         if let Some((key, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
-            let reason = "cannot be had in a crawl on many machines yet (--cluster)";
+            let reason = "is not supported yet in a crawl on many machines (--cluster)";
             return Err(CommandError::new(Exit::Usage, layers.refusal(key, reason)));
         }
         if serves {
@@ -341,7 +341,7 @@ mod within {
     fn failed(layers: &Layers, error: &ClusterError) -> CommandError {
         match error {
             ClusterError::Another { .. } | ClusterError::Foreign { .. } | ClusterError::Version { .. } => {
-                let advice = "give this crawl a name of its own (--cluster-name), or what the other one was begun with";
+                let advice = "give this crawl a name of its own (--cluster-name), or the settings that the other one was started with";
                 CommandError::caused(Exit::ForeignJob, "cluster", error).and(advice.to_owned())
             }
             ClusterError::Job(error) => refused(error),
@@ -349,8 +349,8 @@ mod within {
             ClusterError::NoSeeds { .. } => CommandError::caused(Exit::Usage, "cluster", error),
             ClusterError::SignIn { .. } => CommandError::new(Exit::Usage, error.to_string()),
             ClusterError::Gone { .. } => {
-                let advice = "nothing more can be kept of it. What each node has fetched is in its job directory (crawler merge JOB...); a \
-                              crawl of another name begins anew (--cluster-name)";
+                let advice = "it can keep nothing more. Each node's pages are in its job directory (crawler merge JOB...); to start again, \
+                              give another name (--cluster-name)";
                 CommandError::caused(Exit::Failed, "cluster", error).and(advice.to_owned())
             }
             ClusterError::Storage { .. } => CommandError::caused(Exit::NotKept, "cluster", error),

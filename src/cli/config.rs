@@ -30,7 +30,7 @@ pub(super) fn kept(layers: &Layers, working_directory: &Path) -> String {
     rendered(layers, settings, is_of_run)
 }
 
-/// The keys that flags or variables have changed for the later runs of a resumed job too.
+/// The keys whose values flags or variables have changed, in a resumed job, for its later runs too.
 pub(super) fn changed(layers: &Layers) -> Vec<&'static str> {
     let mut settings = layers.settings.clone();
     let rows = layers.overridden.iter().map(|(row, (before, _))| (&TABLE[*row], before));
@@ -40,8 +40,7 @@ pub(super) fn changed(layers: &Layers) -> Vec<&'static str> {
         .collect()
 }
 
-/// All settings with their origins. If flags or variables overrode a setting that `is_reset`, it shows its value from
-/// before.
+/// All settings with their origins. A setting for which `is_reset` is true has the value from before flags and variables.
 fn rendered(layers: &Layers, mut settings: AllSettings, is_reset: impl Fn(&Setting) -> bool) -> String {
     let crawl = settings.crawl.clone();
     render(|row, setting| {
@@ -72,10 +71,10 @@ pub(super) fn defaults() -> String {
 }
 
 const HEAD: &str = "\
-# Every setting at its default. The file in the working directory is read, or the one that --config names.
-# Over it count, in this order: --simulate, environment variables (CRAWLER_POLITENESS_HOST_DELAY), flags (--host-delay).
-# `crawler config` prints what is in force and from where.
-# Paths are read from the working directory; a job keeps them absolute.
+# Every setting at its default. The command reads this file from the working directory, or the file that --config names.
+# It is overridden by, in this order: --simulate, environment variables (CRAWLER_POLITENESS_HOST_DELAY), flags (--host-delay).
+# `crawler config` prints the settings in force, each with its origin.
+# Paths are relative to the working directory; a job stores them as absolute paths.
 
 ";
 
@@ -94,7 +93,7 @@ fn render(mut line: impl FnMut(usize, &Setting) -> String) -> String {
     text
 }
 
-/// Merges the settings of file, environment and flags, and warns about odd ones.
+/// Merges the settings of file, environment and flags, and warns about input that has no effect.
 pub(super) fn settings(line: &CommandLine) -> Result<Layers, CommandError> {
     let path = line.config.as_deref().unwrap_or(Path::new("crawler.toml"));
     let file = entries(path, line.config.is_none())?;
@@ -146,14 +145,14 @@ pub(super) fn of_crawl(line: &CommandLine, crawl: &str, text: &str) -> Result<La
     merge(&Inputs { file, is_whole: true, environment: layers::environment(), flags: line.flags.clone() })?.checked()
 }
 
-/// Reads a job's own settings file, which must have every key. A missing key would mean its default, and so another
-/// scope or web.
+/// Reads a job's own settings file, which must have every key. A missing key would silently be its default: another scope,
+/// perhaps, or the real web instead of the simulated one.
 fn whole_settings(path: &Path, bytes: Vec<u8>) -> Result<Vec<TomlEntry>, CommandError> {
     let text = String::from_utf8(bytes).map_err(|error| unread(path, &io::Error::other(error)))?;
     let path = path.display().to_string();
     let file = toml_file::entries(&path, &text).map_err(CommandError::refused)?;
     let Some(key) = table::missing(&file) else { return Ok(file) };
-    let message = format!("{path} lacks {key}: it is not the whole of what the job was crawled with");
+    let message = format!("{path} lacks {key}: it does not have all settings of the job");
     let advice = format!(
         "print the settings in force, correct them, and replace the file: crawler config -c {path} > whole.toml"
     );

@@ -42,7 +42,7 @@ pub(super) fn crawl(layers: &Layers, retry: bool) -> Result<Exit, CommandError> 
         LogError::File(error) => CommandError::new(Exit::Usage, layers.refusal("output.log_file", &error.to_string())),
     })?;
     if !settings.crawl.frontier.politeness.robots {
-        output::warn("robots.txt is ignored, in every host: crawl so only what is yours");
+        output::warn("robots.txt is ignored on every host: crawl only your own hosts so");
     }
     // Each fetch and each kept-alive connection is an open file, and many systems allow a shell only 1,024.
     raise_open_files();
@@ -69,9 +69,9 @@ fn print_token(settings: &AllSettings) {
     let token = settings.product_token();
     if settings.is_token_a_browser() {
         let advice = "set politeness.agent to your crawler's own";
-        output::warn(&format!("robots.txt is asked for the rules of `{token}`, a browser's name: {advice}"));
+        output::warn(&format!("robots.txt rules are those for `{token}`, a browser's name: {advice}"));
     } else if settings.is_token_taken() {
-        output::note(&format!("robots.txt is asked for the rules of `{token}`, from fetch.user_agent"));
+        output::note(&format!("robots.txt rules are those for `{token}`, from fetch.user_agent"));
     }
 }
 
@@ -83,7 +83,7 @@ fn print_blocklist(gate: &Gate) {
     }
 }
 
-/// The fetches at once that the limits allow. Prints them if they are fewer than wanted.
+/// The number of fetches at once that the limits allow. Prints it if it is lower than wanted.
 fn fetches_at_once(limits: ResourceLimits) -> usize {
     let ResourceLimits { open_files, fetches, idle_connections, wanted, .. } = limits;
     if limits.is_short() {
@@ -95,7 +95,7 @@ fn fetches_at_once(limits: ResourceLimits) -> usize {
     fetches
 }
 
-/// Ends the command for a job in which nothing is left to fetch.
+/// The end of the command for a job that has nothing left to fetch.
 fn nothing_is_left(layers: &Layers, job: &Job, has_pages: bool) -> Result<Exit, CommandError> {
     let directory = job.directory().display();
     if !has_pages {
@@ -146,7 +146,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     seeds.add_seeds(&crawl, &job, web.is_some())?;
     print_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
-    // The seeds are on disk before the crawl begins: a job that has begun is resumed without its seeds being given again.
+    // The seeds are on disk before the crawl begins: nobody has to give the seeds again to resume a job that has begun.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
     let is_drained = resumed.runs > 0 && progress.frontier.is_drained();
@@ -226,8 +226,8 @@ fn try_again(crawl: &Crawl<JobJournal>, job: &Job) -> Result<(), CommandError> {
         .retry(&path)
         .map_err(CommandError::of(Exit::NotKept, format!("cannot ask again for what failed in {}", path.display())))?;
     output::note(&match again {
-        1 => "1 page that failed is asked for again".to_owned(),
-        again => format!("{again} pages that failed are asked for again"),
+        1 => "1 failed page will be fetched again".to_owned(),
+        again => format!("{again} failed pages will be fetched again"),
     });
     Ok(())
 }
@@ -259,7 +259,7 @@ fn keep_bodies(crawl: &mut Crawl<JobJournal>, job: &Job, directory: Option<&Path
     crawl.keep_bodies(job, directory).map_err(CommandError::cannot(Exit::NotKept, "write to", directory))
 }
 
-/// Makes every check that a crawl makes before it touches anything, except on what it reads: seeds, blocklists and
+/// Makes the checks that a crawl makes before it changes anything, without reading its inputs: seeds, blocklists and
 /// jobs.
 pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
     let settings = &layers.settings;
@@ -272,7 +272,7 @@ pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
     check_options(layers, &settings.crawl)
 }
 
-/// Checks the options by making a crawl of them. The blocklists are read when the job is opened.
+/// Checks the options by building a crawl from them, without its blocklists: these are read when the job is opened.
 fn check_options(layers: &Layers, options: &CrawlOptions) -> Result<(), CommandError> {
     let mut checked = options.clone();
     checked.frontier.scope.blocklists.clear();
@@ -330,7 +330,7 @@ fn draft(
     Ok((job, seeds))
 }
 
-/// Keeps the settings in the job. If the job is resumed, prints which settings change for its later runs too.
+/// Stores the settings in the job. If the job is resumed, prints which settings change for its later runs too.
 fn keep_settings(layers: &Layers, job: &Job, goes_on: bool) -> Result<(), CommandError> {
     let here = std::env::current_dir().map_err(CommandError::of(Exit::NotKept, "no working directory"))?;
     let changed = config::changed(layers);
@@ -365,8 +365,8 @@ fn print_resumed(job: &Job, resumed: &Resumed) {
     if let Some(by) = went_back {
         let by = Duration::from_secs(by.as_secs());
         output::warn(&format!(
-            "the clock went back by {}: hosts rest no longer than they can have been told to, and pages that are to be visited \
-             again wait for that much less",
+            "the clock went back by {}: no host rests longer than its longest possible delay, and pages to visit again are due \
+             earlier by as much",
             duration(by)
         ));
     }
@@ -374,15 +374,15 @@ fn print_resumed(job: &Job, resumed: &Resumed) {
         let path = job.pages_path();
         let path = path.display();
         output::note(&format!(
-            "{cut} bytes after the last page that is confirmed are cut off {path}, and kept in {path}.cut; those pages are \
-             asked for again"
+            "the last {cut} bytes of {path}, after its last confirmed page, are moved to {path}.cut; their pages will be \
+             fetched again"
         ));
     }
     tracing::info!(replayed, cut, "after the last checkpoint");
 }
 
 /// The live page and the socket of a crawl, served until this is dropped.
-#[must_use = "it is watched until this is dropped"]
+#[must_use = "both are served until this is dropped"]
 struct Watched {
     _page: Option<Serving>,
     #[cfg(unix)]
@@ -413,7 +413,7 @@ fn socket(job: &Job, answers: Arc<LiveAnswers>) -> Option<LiveSocket> {
     let path = job.socket_path();
     let warn = |error| {
         let (path, length) = (path.display(), path.as_os_str().len());
-        let what = "crawler top cannot look in while it runs; to do without: dashboard.socket = false";
+        let what = "crawler top cannot watch this crawl; to turn the socket off: dashboard.socket = false";
         output::warn(&format!("cannot listen at {path} ({length} bytes): {error}; {what}"));
     };
     LiveSocket::serve(&path, answers).map_err(warn).ok()
@@ -422,7 +422,7 @@ fn socket(job: &Job, answers: Arc<LiveAnswers>) -> Option<LiveSocket> {
 /// Variables that set a proxy for other clients; curl and others read them in both cases.
 const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// Warnings of proxies that the environment names and that are ignored. They never contain the values, since some of these have passwords.
+/// A warning for proxies in the environment, which are ignored. It has the variables' names but not their values, which may have passwords.
 fn proxy_warnings(variable: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
     let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
     let set: Vec<&str> = PROXIES.iter().copied().filter(set).collect();

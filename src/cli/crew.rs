@@ -73,13 +73,13 @@ impl<M: Default + Send + 'static> Crew<M> {
         Stopper(self.to.clone())
     }
 
-    /// The threads `make` a result of each block of lines; `take` gets the results in the order of the input. If the work was stopped,
-    /// returns how to exit.
+    /// Calls `make` for each block of lines, on the threads, and `take` with each result, in the order of the input. If the work was
+    /// stopped, returns how to exit.
     ///
-    /// `make` gets an earlier result to reuse for a later block.
+    /// `make` writes its result over an earlier one, whose memory it can reuse.
     ///
     /// # Errors
-    /// If the input fails, after all results before that were taken; or if `take` fails.
+    /// If `take` fails; or if the input fails, after `take` got all results from before the failure.
     pub(super) fn run(
         self,
         input: impl Read + Send + 'static,

@@ -41,7 +41,7 @@ pub(super) fn crawl(layers: &Layers, count: u32) -> Result<Exit, CommandError> {
     }
     let directory = &settings.job.dir;
     if Job::open_for_reading(directory).is_ok() {
-        let message = format!("{} holds a crawl of one machine", directory.display());
+        let message = format!("{} holds a crawl on one machine", directory.display());
         return Err(CommandError::new(Exit::ForeignJob, message));
     }
     let binary = binary(std::env::var_os("PATH")).map_err(refused)?;
@@ -137,10 +137,10 @@ fn without(arguments: impl Iterator<Item = OsString>, flags: &[&str]) -> Vec<OsS
 
 /// Three servers: the cluster survives the loss of one.
 const COUNT: usize = 3;
-/// The servers may take this long to answer.
+/// Maximum time until the servers answer.
 const START: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
-/// Where to look for a server that is not in `PATH`: packages install it where a user's `PATH` does not lead.
+/// Where to look for a server that is not in `PATH`: packages may install it into directories that a user's `PATH` does not have.
 const ELSEWHERE: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// Servers that end with this process.
@@ -236,11 +236,11 @@ kill "$reader" 2>/dev/null
 exit "$code"
 "#;
 
-/// A process under a shell that ends it once this process has ended: however that happens, the system then closes the
+/// A process under a shell. The shell ends it when this process ends: however that happens, the system then closes the
 /// shell's input.
 ///
-/// Both are in their own process group, so Ctrl-C at a terminal does not reach them before this process has decided
-/// what to do.
+/// Both are in a process group of their own, so Ctrl-C at a terminal reaches only this process, which decides what to
+/// do.
 #[derive(Debug)]
 struct Guarded {
     shell: Child,

@@ -88,7 +88,7 @@ pub(super) fn diff(line: &CommandLine, old: &Path, new: &Path, json: bool, pages
             ("new", new, "pages that the first job does not have"),
             ("changed", changed, "with another status, type, title, canonical URL, size or body"),
             ("gone", gone, "404 or 410 now"),
-            ("unmet", unmet, "of the first job alone: nothing led there, or the crawl ended before"),
+            ("unmet", unmet, "of the first job only: nothing led there, or the crawl ended first"),
             ("unchanged", unchanged, "as they were"),
         ] {
             writeln!(out, "{:>12}  {name:<9}  {says}", thousands(count))?;
@@ -126,7 +126,7 @@ struct Compared {
     /// When its body was fetched, as a hash of the time's text. A page that was fetched again without a change has the time of its earlier
     /// visit.
     fetched: u32,
-    /// If the page was fetched again and had changed: when its previous body was fetched; else 0.
+    /// When the previous body was fetched, if the page was fetched again and had changed; else 0.
     changed_since: u32,
 }
 
@@ -188,9 +188,9 @@ impl Compared {
         matches!(self.status, 404 | 410)
     }
 
-    /// The differences in words; empty if there are none. Bodies are compared by their digests if both are known, else
-    /// by their lengths and by what the second visit found. If either record is a 304, which has neither title nor
-    /// body, the pages are the same if their bodies come from one fetch.
+    /// The differences in words; empty if there are none. Bodies are compared by their digests if both are known,
+    /// otherwise by their lengths and by whether the second visit found a change. A 304 has neither title nor body: if
+    /// either record is one, the pages are the same if their bodies come from the same fetch.
     fn compare(&self, now: &Self) -> String {
         let mut what = Vec::new();
         if [self.status, now.status].contains(&NOT_MODIFIED) {

@@ -28,7 +28,7 @@ const REDIRECTS: usize = 10;
 /// What to take from a page, instead of the fields in the settings.
 #[derive(Debug, Args)]
 pub(super) struct Selection {
-    /// Print what this selects instead, a value a line.
+    /// Print what this selects instead, one value a line.
     #[arg(long, value_name = "CSS")]
     select: Option<String>,
     /// Take this attribute of each element, and not its text.
@@ -37,7 +37,7 @@ pub(super) struct Selection {
     /// Take the HTML of each element, and not its text.
     #[arg(long, requires = "select")]
     html: bool,
-    /// Take from that only what this matches, or its first group.
+    /// Take only the part that this matches, or its first group.
     #[arg(long, value_name = "REGEX", requires = "select")]
     regex: Option<String>,
 }
@@ -65,8 +65,8 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Fetches or reads a document, up to `max_bytes`, the value of the setting `key`. Of a file, one more byte is read, so that a longer
-    /// one is noticed.
+    /// Fetches or reads a document, up to `max_bytes`, the value of the setting `key`. From a file one more byte is read, to notice that it
+    /// is longer.
     pub(super) fn get(
         options: &FetchOptions,
         from: &str,
@@ -167,15 +167,15 @@ pub(super) fn sitemap(settings: &AllSettings, from: &str, base: Option<&str>, js
     let name = &source.name;
     if summary.format == SitemapFormat::Unknown {
         let problem = summary.first_problem(limits.max_urls).unwrap_or_default();
-        return Err(CommandError::new(Exit::Failed, format!("{name} is no sitemap: {problem}")));
+        return Err(CommandError::new(Exit::Failed, format!("{name} is not a sitemap: {problem}")));
     }
     summary.problem.iter().for_each(|problem| warn(&format!("{name}: {problem}")));
     if summary.problems > 1 {
-        warn(&format!("{name}: {} more that is wrong with it", summary.problems - 1));
+        warn(&format!("{name}: {} more faults", summary.problems - 1));
     }
     problems.iter().take(10).for_each(|problem| warn(&format!("{name}: {problem}")));
     if problems.len() > 10 {
-        warn(&format!("{name}: {} more that are no URLs", problems.len() - 10));
+        warn(&format!("{name}: {} more entries that are not URLs", problems.len() - 10));
     }
     summary.excess(limits.max_urls).iter().for_each(|excess| warn(&format!("{name}: {excess}")));
     source.cut.iter().for_each(|why| warn(&format!("{name}: {why}")));

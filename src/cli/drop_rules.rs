@@ -1,4 +1,4 @@
-//! `crawler drop`: stops fetching a host or some URLs of a job that is running or stopped, or of a crawl on many
+//! `crawler drop`: stops fetching a host or some URLs. It works on a job that is running or stopped, and on a crawl on many
 //! machines.
 //!
 //! A running crawl receives the rules through its socket, and fetches no more of these URLs from that moment. For a stopped job, the
@@ -47,7 +47,7 @@ pub(super) fn print_each(rules: &[DropRule], before: &[DropRule], is_undone: boo
     }
 }
 
-/// Drops by these rules from a job, or undoes that. Without rules, lists what is dropped.
+/// Stops fetching what these rules name, or undoes that. Without rules, lists the rules in force.
 pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) -> Result<(), CommandError> {
     check(rules, is_undone)?;
     refuse_node(directory)?;
@@ -63,12 +63,12 @@ pub(super) fn drop_rules(directory: &Path, rules: &[DropRule], is_undone: bool) 
         Some(mut peer) => rules.iter().try_for_each(|rule| send(&mut peer, rule, is_undone))?,
         None => write(directory, rules, is_undone)?,
     }
-    let what = if is_running { "nothing more is asked of it" } else { "the next run sends it no requests" };
+    let what = if is_running { "no more requests are sent to it" } else { "the next run sends it no requests" };
     print_each(rules, &before, is_undone, what, &format!("crawler drop {}", directory.display()));
     Ok(())
 }
 
-/// Refuses a node's directory: the servers store what its crawl drops.
+/// Refuses a node's directory: for its crawl, the servers store the drop rules.
 fn refuse_node(directory: &Path) -> Result<(), CommandError> {
     let Ok(said) = fs::read_to_string(directory.join(NODE)) else { return Ok(()) };
     let crawl = said.lines().find_map(|line| line.strip_prefix("crawl = ")).unwrap_or("NAME").trim_matches('"');

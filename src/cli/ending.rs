@@ -1,4 +1,4 @@
-//! The end of a crawl by the command: prints its report, the number of waiting URLs, and errors of keeping it; and finds the exit code.
+//! The end of a crawl by the command: prints the report, how many URLs wait, and why something could not be kept; and chooses the exit code.
 
 use std::io::{self, Write};
 
@@ -56,7 +56,7 @@ fn how_to_go_on(job: &Job, finished: &Finished) -> String {
     let resume = format!("crawler resume {directory}");
     match finished.reason {
         FinishReason::MaxPages => format!(
-            "{waiting}; the job has its {pages} (--max-pages is of all runs together), to go on with \
+            "{waiting}; the job has its {pages} (--max-pages counts all runs together); to go on with \
              more: {resume} --max-pages {}",
             finished.tally.page_records().max(1).saturating_mul(2)
         ),
@@ -74,7 +74,7 @@ pub(super) fn kept(
     written: io::Result<u64>,
     is_kept: bool,
 ) -> Result<(), CommandError> {
-    let resume = || format!("resume it once that is mended: crawler resume {}", job.directory().display());
+    let resume = || format!("resume it once that is fixed: crawler resume {}", job.directory().display());
     if let Some(error) = &finished.storage_error {
         return Err(CommandError::caused(Exit::NotKept, "the crawl cannot be kept", error).and(resume()));
     }
@@ -95,7 +95,7 @@ pub(super) fn ended(job: &Job, finished: &Finished, signals: &Signals) -> Result
     match finished.reason {
         FinishReason::Stopped => Ok(signals.exit().unwrap_or(Exit::Interrupted)),
         FinishReason::ProxyFailed => {
-            let resume = format!("resume it once that is mended: crawler resume {}", job.directory().display());
+            let resume = format!("resume it once that is fixed: crawler resume {}", job.directory().display());
             Err(CommandError::new(Exit::Failed, "the proxy has failed").and(resume))
         }
         _ if !has_page(&finished.tally) => Err(CommandError::new(Exit::NothingCrawled, nothing_crawled(finished))),
@@ -108,10 +108,10 @@ fn has_page(tally: &Tally) -> bool {
     tally.done.statuses.keys().any(|status| *status < 400)
 }
 
-/// Why no page was fetched: the results of most requests.
+/// Why no page was fetched: refusals, statuses and errors, with their counts.
 fn nothing_crawled(finished: &Finished) -> String {
     let Tally { pages, robots, urls, .. } = &finished.tally;
-    // If URLs were given up with their hosts, the reasons for that count.
+    // If hosts were given up, the reasons for that are named instead of errors with robots.txt.
     let errors =
         if urls.unreachable.total() > 0 { [&urls.unreachable, &pages.errors] } else { [&robots.errors, &pages.errors] };
     let errors = errors.map(NameCounts::most_first);

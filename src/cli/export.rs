@@ -105,7 +105,7 @@ impl Source {
         if self.has_fields() {
             let mut names = field_names(&mut BufReader::with_capacity(BUFFER, &self.file))?;
             (&self.file).rewind()?;
-            // Fields that no page has had so far have columns too.
+            // A field in the settings has a column even if no page had it so far.
             names.extend(settings.crawl.extract.keys().cloned());
             columns.extend(names.iter().map(|name| Column::of_field(name)));
         }
@@ -148,7 +148,7 @@ pub(super) fn check(layers: &Layers) -> Result<(), CommandError> {
     let settings = &layers.settings;
     filter(layers)?;
     if settings.output.format != RecordFormat::Auto && settings.output.file().is_none() {
-        warn("output.format is of the file that -o names, and none is named");
+        warn("output.format has no effect without a file: -o FILE");
     }
     settings.output.file().map_or(Ok(()), |to| check_place(to, &settings.job.dir))
 }
@@ -194,7 +194,7 @@ pub(super) fn check_for(filter: &RecordFilter, of: &str) -> Result<(), CommandEr
     if of == "pages" || !filter.is_of_pages() {
         return Ok(());
     }
-    let reason = format!("{of} have neither status nor type: --keep-urls alone is for them");
+    let reason = format!("{of} have neither status nor type: only --keep-urls applies to them");
     Err(CommandError::new(Exit::Usage, reason))
 }
 
@@ -252,7 +252,7 @@ pub(super) fn cdxj(of: &[PathBuf]) -> Result<(), CommandError> {
         .map_err(CommandError::of(Exit::Failed, "cannot make the index, which is sorted in TMPDIR"))?;
     for (path, bytes) in index.cut() {
         let path = path.display();
-        output::note(&format!("{path}: {bytes} bytes at the end are no whole record yet, and passed over"));
+        output::note(&format!("{path}: the last {bytes} bytes are not a whole record yet, and are skipped"));
     }
     print(|out| index.write(out))
 }

@@ -54,7 +54,7 @@ pub(super) struct Bytes<T: 'static>(pub(super) Place<T>);
 /// A number of bytes, or the word for none.
 pub(super) struct MaybeBytes(pub(super) Place<Option<u64>>, pub(super) &'static str);
 
-/// The seen set's capacity, or the word for an unknown one: then the set starts small and grows.
+/// The seen set's capacity, or the word for an unknown one, with which the set starts small and grows.
 pub(super) struct Capacity;
 
 impl Capacity {

@@ -25,12 +25,12 @@ pub(super) enum IdentityRequest {
         #[arg(value_name = "FILE")]
         key: String,
     },
-    /// Make a key, in a file that only you can read; beside older ones, it signs once sites have had time to find it.
+    /// Make a key, in a file that only you can read. If there are older keys, it signs once sites have had time to find it.
     New {
-        /// The key file; one that is there gets one key more.
+        /// The key file; an existing one gets one more key.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// How long to publish a key beside older ones before it signs, and each older one after that.
+        /// How long to publish a further key before it signs, and the older keys after that.
         #[arg(long, value_name = "TIME", default_value = "1d")]
         after: String,
     },
@@ -45,13 +45,13 @@ pub(super) enum IdentityRequest {
         /// The key file, or env:VARIABLE.
         #[arg(value_name = "FILE")]
         key: String,
-        /// Your site, or the URL of the directory there; without it, that of identity.agent.
+        /// Your site, or the URL of the directory there; default: identity.agent.
         #[arg(long, value_name = "URL")]
         agent: Option<String>,
     },
 }
 
-/// At most this many bytes of a directory are read; 32 keys have 8 KiB.
+/// Maximum bytes of a directory that are read; 32 keys take 8 KiB.
 const MOST_BYTES: usize = 64 << 10;
 
 /// Does what the user asks about an identity.
@@ -92,7 +92,7 @@ fn new(file: &Path, after: &str) -> Result<(), CommandError> {
     set.keys.retain(|key| key.published_until().is_none_or(|until| until > now));
     let from = (!set.keys.is_empty()).then(|| now + after);
     if let Some(from) = from {
-        // A site may have the old directory for as long again.
+        // A site may hold the old directory for as long again.
         let until = from + after;
         let is_open = |key: &&mut Jwk| key.published_until().is_none();
         set.keys.iter_mut().filter(is_open).for_each(|key| key.publish_until(until));
@@ -166,7 +166,7 @@ fn verify(fetch: &FetchOptions, key: &str, agent: Option<&str>) -> Result<(), Co
     Err(faults.into_iter().map(|fault| format!("{url}: {fault}")).fold(failed, CommandError::and))
 }
 
-/// What is wrong with a directory that a site answered with, beside the keys that should be there.
+/// The faults of a directory that a site answered with, compared with the keys that it should have.
 fn faults(own: &JwkSet, url: &str, content_type: &str, body: &[u8], now: SystemTime) -> Vec<String> {
     const REMEDY: &str = "put there what crawler identity directory prints";
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! A job's files as commands read them; and, if a file cannot be read, advice: what the file contains, and what to do.
+//! A job's files as commands read them. If a file cannot be read, the error comes with advice: what the file contains, and what to do.
 
 use std::error::Error;
 use std::fs::File;
@@ -11,7 +11,7 @@ use crate::job::journal::JournalError;
 use crate::job::{FileError, JobError};
 use crate::report::ReportError;
 
-/// A file being read. Its errors name it, wherever they surface: in a reader, or in a table that is printed.
+/// A file being read. Its errors name it, so they can surface far from here: in a parser, or while a table is printed.
 #[derive(Debug)]
 pub(super) struct JobFile {
     path: PathBuf,
@@ -22,7 +22,7 @@ impl JobFile {
     /// Opens a file to read it.
     ///
     /// # Errors
-    /// If it is missing or a directory, or the file system refuses.
+    /// If it is missing or a directory, or cannot be opened.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let opened = File::open(path).and_then(|file| {
             // The system opens a directory like a file, and fails only when it is read.
@@ -111,12 +111,16 @@ pub(super) fn advice(path: &Path, error: &io::Error) -> Option<String> {
 /// How to repair a job in a directory.
 pub(super) fn how_to_mend(directory: &Path) -> String {
     let directory = directory.display();
-    format!("put back a copy of what was there, or see what can be had without: crawler repair {directory}")
+    format!("restore it from a copy, or see what can be saved without it: crawler repair {directory}")
 }
 
 /// The files of a job: name, content, and what writes it.
 const FILES: [[&str; 3]; 8] = [
-    ["cluster.toml", "of which crawl on many machines it is a node", "a node writes it when it joins"],
+    [
+        "cluster.toml",
+        "the name of the crawl on many machines that this node is part of",
+        "a node writes it when it joins",
+    ],
     [
         "crawler.toml",
         "the settings of the last run",

@@ -1,5 +1,5 @@
-//! Layers of settings, each overriding the ones before: default, file, `--simulate`, environment, flags; and how a lower
-//! floor's refusal of a setting leads back to the setting.
+//! Layers of settings, each overriding the ones before: default, file, `--simulate`, environment, flags. If a lower floor
+//! refuses a value, the error here names the setting and where its value came from.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -238,7 +238,7 @@ impl Layers {
         }
     }
 
-    /// The message for a value that was parsed but turned out to be wrong: its origin, and the reason.
+    /// The message for a value that could be parsed but is wrong: its origin, the value, and the reason.
     pub(super) fn refusal(&self, key: &str, reason: &str) -> String {
         match row_of(key) {
             Some(row) => {
@@ -319,14 +319,14 @@ pub(super) fn unfit(layers: &Layers, error: &CrawlError) -> CommandError {
             return CommandError::new(Exit::Usage, layers.refusal(&format!("seen.{option}"), reason));
         }
         Some(OptionError::Seen(SeenError::Memory { bytes, .. })) => {
-            let reason = format!("takes {bytes} bytes, more than this machine gives");
+            let reason = format!("takes {bytes} bytes, more than this machine has");
             return CommandError::new(Exit::Usage, layers.refusal("seen.capacity", &reason));
         }
         _ => {}
     }
     let (key, reason) = match error {
         CrawlError::Fetcher(FetcherError::Header { option, .. }) => (*option, "cannot be in a header"),
-        // The message holds no secret: given values are not secret, and an unreadable one is only named.
+        // The message contains no secret: the values that it shows are not secret, and an unreadable secret is only named.
         CrawlError::Fetcher(FetcherError::Access(error)) => return CommandError::new(Exit::Usage, error.to_string()),
         CrawlError::Checkpoint(CheckpointError::Changed { option }) => {
             let reason = "cannot be changed in a crawl that is under way; --overwrite starts afresh";

@@ -128,7 +128,7 @@ pub(super) fn is_verbose(directives: &str) -> bool {
     most(directives).is_some_and(|most| most >= LevelFilter::INFO)
 }
 
-/// Whether these directives allow errors at most: then no report is printed.
+/// Whether these directives allow nothing below errors. Then no report is printed.
 pub(super) fn is_quiet(directives: &str) -> bool {
     most(directives).is_some_and(|most| most <= LevelFilter::ERROR)
 }

@@ -1,8 +1,8 @@
 //! The command `crawler`: its arguments and settings, its subcommands, and the rules for its output.
 //!
 //! A command line becomes a request (`arguments`, `request`). Defaults, `crawler.toml`, the environment and flags become settings
-//! (`table`, `layers`, `settings`). [`main`] then calls the module of the request, which mostly has the name of the command: `crawl`,
-//! `stats`, `explain`. Each prints by `output`, and fails with the errors of `command_error`.
+//! (`table`, `layers`, `settings`). `run` then calls the module of the request, which mostly has the name of the command: `crawl`,
+//! `stats`, `explain`. Each module prints through `output`, and fails with the errors of `command_error`.
 
 mod arguments;
 mod broken;

@@ -70,7 +70,7 @@ fn say(kind: &str, message: &str) {
     if kind != "error" && IS_HUSHED.load(Ordering::Relaxed) {
         return;
     }
-    // If standard error is closed, nobody could be told.
+    // If standard error is closed, the message cannot be shown anywhere.
     let _ = match SCREEN.get() {
         Some(screen) => screen.clone().write_all(text.as_bytes()),
         None => io::stderr().write_all(text.as_bytes()),
@@ -84,7 +84,7 @@ fn without_numbers(message: &str) -> Cow<'_, str> {
     format!("{before}{}", without_numbers(after)).into()
 }
 
-/// Leaves out notes and warnings from now on.
+/// Suppresses notes and warnings from now on.
 pub(super) fn hush() {
     IS_HUSHED.store(true, Ordering::Relaxed);
 }
@@ -97,7 +97,7 @@ pub(super) const SAID: &str = "crawler::said";
 /// The screen with the progress bar, once there is one.
 static SCREEN: OnceLock<Screen> = OnceLock::new();
 
-/// Shows messages on this screen from here on.
+/// Shows messages on this screen from now on.
 pub(super) fn show_on(screen: &Screen) -> &'static Screen {
     SCREEN.get_or_init(|| screen.clone())
 }

@@ -34,7 +34,7 @@ impl Write for Screen {
 
 /// Shows progress until it is dropped: as a bar if standard output and error are terminals, otherwise as a line every
 /// 10 seconds.
-#[must_use = "progress is told until this is dropped"]
+#[must_use = "progress is shown until this is dropped"]
 pub(super) struct Reporter {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -84,7 +84,7 @@ const BAR_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Estimates never exceed this many seconds.
 const MOST_LEFT: u64 = 10_000 * 86_400;
-/// From this share of the seen filter's capacity on, its fill is shown.
+/// The seen filter's fill is shown once it reaches this share of its capacity.
 const NEARLY_FULL: f64 = 0.9;
 
 fn bar(limit: Option<u64>) -> ProgressBar {
@@ -205,7 +205,7 @@ pub(super) fn waits(progress: &Progress) -> impl Iterator<Item = String> + use<>
     let giving_way = (frontier.hosts_giving_way > 0).then(|| format!("{giving_way} for other domains' turns"));
     let by_rate = counted(frontier.held_by_rate, "host waits", "hosts wait");
     let by_rate = (frontier.held_by_rate > 0).then(|| format!("{by_rate} for the rate"));
-    // Nothing else of a host is fetched meanwhile.
+    // While a host's robots.txt is fetched, nothing else of that host is.
     let robots = frontier.leased_robots;
     let robots = (robots > 0 && robots == frontier.leased).then(|| counted(robots, "robots.txt", "robots.txt files"));
     let robots = robots.map(|robots| format!("{robots} under way"));

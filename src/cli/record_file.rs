@@ -1,4 +1,4 @@
-//! A file of records for users: lines of JSON or a table, compressed as its extension says, of all records or some.
+//! A file of records for users: lines of JSON or a table, compressed as its extension says, with all records or those that pass a filter.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufWriter, Write};
@@ -17,13 +17,13 @@ use crate::crawl::MediaTypes;
 use crate::driver::patterns;
 use crate::gate::OptionError;
 
-/// How hard records are compressed.
+/// The levels at which records are compressed.
 const GZIP_LEVEL: u32 = 6;
 const ZSTD_LEVEL: i32 = 3;
 
 /// The message for a file whose extension does not tell its format.
-const ENDINGS: &str = "its ending is none of .jsonl, .csv and .parquet, nor .jsonl.gz, .jsonl.zst, .csv.gz and .csv.zst: \
-                       name it so, or say what it is (--format)";
+const ENDINGS: &str = "its extension is none of .jsonl, .csv and .parquet, nor .jsonl.gz, .jsonl.zst, .csv.gz and .csv.zst: \
+                       rename it, or give --format";
 
 /// A whole line that is not a record.
 #[derive(Debug, Error)]
@@ -87,7 +87,7 @@ impl RecordFile {
             (asked, _) => asked,
         };
         if format == RecordFormat::Parquet && packing != Packing::Plain {
-            return Err("Parquet is packed by itself: .parquet, without .gz or .zst");
+            return Err("Parquet compresses its own data: name the file .parquet, without .gz or .zst");
         }
         if format == RecordFormat::Parquet && cfg!(not(feature = "parquet")) {
             return Err(
@@ -97,7 +97,7 @@ impl RecordFile {
         Ok(Self { format, packing, keeps_formulas: false })
     }
 
-    /// The same, where texts that a spreadsheet takes for formulas are kept unchanged, or else get a `'` in front.
+    /// The same. With `keeps_formulas`, texts that a spreadsheet would take for formulas stay as they are; otherwise they get a `'` in front.
     pub(super) fn with_formulas(self, keeps_formulas: bool) -> Self {
         Self { keeps_formulas, ..self }
     }

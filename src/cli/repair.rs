@@ -25,18 +25,18 @@ pub(super) fn repair(layers: &Layers, yes: bool) -> Result<Exit, CommandError> {
     let directory = job.directory().display().to_string();
     print(|out| describe(&findings, out))?;
     if findings.is_fine() {
-        output::note(&format!("nothing that {directory} needs is damaged; to continue: crawler resume {directory}"));
+        output::note(&format!("no file that {directory} needs is damaged; to continue: crawler resume {directory}"));
         return Ok(Exit::Done);
     }
     if !yes && !confirmed() {
-        output::note(&format!("nothing was changed; to do so: crawler repair {directory} --yes"));
+        output::note(&format!("nothing was changed; to repair it: crawler repair {directory} --yes"));
         return Ok(Exit::Failed);
     }
     let KeptFiles { frontier, pages, others, .. } = findings.carry_out(&job, &PageFormat).map_err(failed)?;
     let kept = [Some(frontier), pages].into_iter().flatten().chain(others).map(|path| path.display().to_string());
     let kept: Vec<_> = kept.collect();
-    output::note(&format!("what was there is kept: {}", kept.join(", ")));
-    output::note(&format!("to go on: crawler resume {directory}"));
+    output::note(&format!("the old files are kept: {}", kept.join(", ")));
+    output::note(&format!("to continue: crawler resume {directory}"));
     Ok(Exit::Done)
 }
 
@@ -56,13 +56,13 @@ fn describe(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     let Findings { again, from_records, adopted, lost, .. } = findings;
     writeln!(out, "again: {again} pages will be fetched again, {from_records} of them known from their records alone")?;
     if *adopted > 0 {
-        writeln!(out, "done: {adopted} pages are taken for done by their records alone")?;
+        writeln!(out, "done: {adopted} pages count as done, by their records alone")?;
     }
     if *lost > 0 {
         writeln!(
             out,
-            "lost: {lost} bytes of the journal; a URL that stood in them and on no page that is asked for again is not known any \
-             more. If it was a seed, give it once more"
+            "lost: {lost} bytes of the journal. A URL that was only there, and is on no page that will be fetched again, is \
+             forgotten: if it was a seed, give it again"
         )?;
     }
     writeln!(out, "lost: counts of retries and refusals, robots.txt (fetched again), and the time of earlier runs")

@@ -27,7 +27,7 @@ pub(super) enum Request {
         /// text, jsonl or csv.
         #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = one_of(BrokenForm::NAMED))]
         format: BrokenForm,
-        /// End with exit code 6 where there are broken links.
+        /// End with exit code 6 if there are broken links.
         #[arg(long)]
         check: bool,
     },
@@ -152,7 +152,7 @@ pub(super) enum Request {
     },
     /// Merge the page records or links of all nodes of a crawl, each page once.
     Merge(MergeRequest),
-    /// Print what each number of a report says, and what to do about it.
+    /// Print what each number of a report means, and what to do about it.
     Numbers {
         /// Only numbers whose names contain this: lost, seen.merged.
         #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
@@ -185,7 +185,7 @@ pub(super) enum Request {
         #[arg(value_name = "JOB", default_value = "crawl", value_hint = ValueHint::DirPath)]
         job: PathBuf,
     },
-    /// As resume, and fetch failed pages again: no whole response, 408, 425, 429, 5xx.
+    /// Like resume, and fetch failed pages again (no whole response, 408, 425, 429, 5xx).
     Retry {
         /// The job directory.
         #[arg(value_name = "JOB", default_value = "crawl", value_hint = ValueHint::DirPath)]
@@ -400,7 +400,7 @@ pub(super) enum SeenRequest {
         #[arg(long)]
         overwrite: bool,
     },
-    /// Measure every layout, and what else remembers URLs, on your own list.
+    /// Measure every layout, and other ways to remember URLs, on your own list.
     Compare(CompareRequest),
     /// Print what a filter holds and costs.
     Info {
@@ -492,7 +492,7 @@ pub(super) struct CompareRequest {
     /// A list, one URL a line; best the links of a crawl, with their repeats.
     #[arg(long, value_name = "FILE", conflicts_with = "n")]
     pub(super) urls: Option<PathBuf>,
-    /// Generated URLs, where there is no list.
+    /// Generated URLs, if there is no list.
     #[arg(long, value_name = "N", default_value = "1M", value_parser = count)]
     pub(super) n: u64,
     /// False-positive rates to size for.
@@ -509,7 +509,7 @@ pub(super) struct CompareRequest {
 /// Which lines are new, and whether they are remembered.
 #[derive(Debug, Args)]
 pub(super) struct UniqRequest {
-    /// A filter that remembers the lines; made where it is missing.
+    /// A filter that remembers the lines; made if it is missing.
     #[arg(value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
     /// Print what is new, and leave the filter as it is.
@@ -527,11 +527,11 @@ pub(super) struct UniqRequest {
 }
 
 const UNIQ: &str = "Two spellings of one URL are one line; --raw takes lines as they are. A line is printed as it came. Of a billion new \
-lines fewer than one is lost.\n\n\
-The filter is written at the end of the input, at Ctrl-C or SIGTERM, in one step. What is killed otherwise, or cannot print, remembers \
-nothing: its lines come again.\n\n\
-A line that is no URL, or has more than a megabyte, is neither printed nor remembered. It is told on standard error, and the exit code \
-is 1 in the end.";
+lines, fewer than one is lost.\n\n\
+The filter is written at the end of the input, at Ctrl-C or SIGTERM, in one step. A run that is killed otherwise, or cannot print, \
+remembers nothing: its lines will be new again.\n\n\
+A line that is not a URL, or has more than a megabyte, is neither printed nor remembered. It is reported on standard error, and the exit \
+code is then 1.";
 
 /// Parses one of these words.
 fn one_of<T, const N: usize>(words: [(&'static str, T); N]) -> impl TypedValueParser<Value = T>
@@ -547,10 +547,10 @@ where
 pub(super) struct ServeRequest {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7071", help = "Where it is served")]
     pub(super) listen: SocketAddr,
-    /// Serve seen filters over Redis' protocol, too: SADD and BF.ADD, their questions, and little else.
+    /// Serve seen filters over Redis' protocol, too: SADD and BF.ADD, queries like SISMEMBER, and little else.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) listen_resp: Option<SocketAddr>,
-    /// Memory of all these filters.
+    /// Memory of all these filters together.
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
     pub(super) filter_memory: u64,
     /// The directory of the crawls and filters.

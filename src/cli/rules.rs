@@ -240,8 +240,8 @@ pub(super) fn quote_key(name: &str) -> String {
 
 /// The shipped file's section on rules.
 pub(super) const EXAMPLE: &str = r#"
-# Rules for single hosts: what they leave out is as above, or as a shorter name with a star says.
-# The nearest rule counts, also over flags: the host's name, the longest name with a star, its group.
+# Rules for single hosts. A key that a rule leaves out is taken from the next rule that matches, or from above.
+# The most specific rule wins, even over flags: the host's name, then the longest name with a star, then its group.
 # [hosts."*.example.org"]
 # host_delay = "5s"
 # connections_per_host = 1
@@ -258,8 +258,8 @@ pub(super) const EXAMPLE: &str = r#"
 # client_certificate = "ours.pem"
 # client_key = "ours.key"
 
-# Hosts that share a clock: when one was asked, all of them rest. All keys of a single host's rule may stand here too, for each of them,
-# but that a budget of pages or bytes is theirs together.
+# Hosts that share a clock: after a request to one of them, all rest. The keys of a single host's rule may stand here too, and hold for each
+# host; but a budget of pages or bytes is for all of them together.
 # [groups."cdn"]
 # hosts = ["a.example", "*.b.example"]
 # delay = "1s"
@@ -267,7 +267,7 @@ pub(super) const EXAMPLE: &str = r#"
 # max_pages = 50_000
 
 # Fields of pages by CSS selectors, for their records; `crawler extract URL|FILE` tries them.
-# An element's text is taken, or what attr or html says; of the first element, or of many.
+# The value is an element's text, or its attribute (attr), or its HTML (html); of the first element, or of all (many).
 # [extract."price"]
 # select = ".price"
 # attr = "content"

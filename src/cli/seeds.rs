@@ -1,4 +1,4 @@
-//! The seeds of a crawl: lists and single URLs. They go to the crawl's frontier, and to the job's list of all seeds that it was ever given.
+//! The seeds of a crawl: lists and single URLs. They go to the crawl's frontier, and to the job's list of all seeds that it ever got.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::job::checkpoint::CheckpointError;
 use crate::job::{Job, explain};
 use crate::report;
 
-/// All lists of seeds, opened: a missing file is an error before anything is written or sent.
+/// All lists of seeds. They are opened early, so that a missing file is an error before anything is written or sent.
 pub(super) struct SeedLists {
     lists: Vec<(String, Box<dyn BufRead>)>,
 }
@@ -45,8 +45,8 @@ fn is_unproductive(job: &Job) -> bool {
     }
 }
 
-/// The seeds that a job was ever given, by their keys under the default rules. So neither their spelling nor the job's
-/// own rules matter.
+/// All seeds that a job ever got, by their keys under the default rules. So neither their spelling nor the job's own
+/// rules matter.
 struct Known {
     canonicalizer: Canonicalizer,
     keys: HashSet<u64>,
@@ -119,7 +119,7 @@ impl SeedLists {
             return Ok(ForJob::GoesOn(self));
         }
         if is_unproductive(job) {
-            return Ok(if self.begin_strange(&known)? { ForJob::BeginsAfresh(self) } else { ForJob::GoesOn(self) });
+            return Ok(if self.has_unknown(&known)? { ForJob::BeginsAfresh(self) } else { ForJob::GoesOn(self) });
         }
         let (mut strangers, mut stranger) = (0_u64, None);
         for (name, list) in self.lists {
@@ -152,10 +152,10 @@ impl SeedLists {
         ))
     }
 
-    /// Whether the beginning of a list has an unknown seed. The bytes read are put back in front of the rest, since the
-    /// list may be a pipe.
-    fn begin_strange(&mut self, known: &Known) -> Result<bool, CommandError> {
-        let mut is_strange = false;
+    /// Whether a list has an unknown seed in its first [`LOOKED_AT`] bytes. The bytes read are put back in front of the
+    /// rest, since the list may be a pipe.
+    fn has_unknown(&mut self, known: &Known) -> Result<bool, CommandError> {
+        let mut has_unknown = false;
         for (name, list) in &mut self.lists {
             let mut begin = Vec::new();
             let read = list.by_ref().take(LOOKED_AT).read_to_end(&mut begin);
@@ -167,11 +167,11 @@ impl SeedLists {
                 begin.iter().rposition(|&byte| byte == b'\n').unwrap_or(0)
             };
             let mut seeds = SeedList::new(&begin[..whole], &**name, &known.canonicalizer).filter_map(Result::ok);
-            is_strange |= seeds.any(|seed| !known.has(&seed.url));
+            has_unknown |= seeds.any(|seed| !known.has(&seed.url));
             let rest = std::mem::replace(list, Box::new(io::empty()));
             *list = Box::new(io::Cursor::new(begin).chain(rest));
         }
-        Ok(is_strange)
+        Ok(has_unknown)
     }
 
     /// Gives the seeds to the crawl, and also earlier runs' seeds that were refused, since the reason may be gone. A
@@ -347,7 +347,7 @@ fn add_again<J: Journal + Send + 'static>(crawl: &Crawl<J>, job: &Job) -> Result
         }
     }
     for (refusal, seeds) in refused {
-        output::note(&format!("seeds of before that are refused still: {seeds}, {refusal}"));
+        output::note(&format!("seeds of earlier runs that are still refused: {seeds}, {refusal}"));
     }
     Ok(taken)
 }

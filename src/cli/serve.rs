@@ -72,7 +72,7 @@ pub(super) fn serve(request: &ServeRequest) -> Result<(), CommandError> {
         }
         Ok(())
     });
-    // Short: without these checkpoints the next start reads more of the journals.
+    // These checkpoints only save time: without them the next start reads more of the journals.
     crawls.close();
     if let Some((_, filters)) = filters {
         filters.close();
@@ -89,7 +89,7 @@ fn open_filters(job: &Path, memory: u64) -> Result<Arc<Filters>, CommandError> {
 /// More pages than any crawl has.
 const NO_LIMIT: u64 = 1_000_000_000_000_000;
 
-/// Reads sections as `crawler.toml` has them, with its names, its checks and its hints. All hosts are in scope unless they say otherwise:
+/// Reads settings as `crawler.toml` has them, with its names, checks and hints. All hosts are in scope unless the settings say otherwise:
 /// clients send what they want.
 struct TomlRules;
 
@@ -106,7 +106,7 @@ impl ReadRules for TomlRules {
         let mut layers = Layers::merge(&inputs).map_err(RulesError)?;
         // The commands that read the job's file refuse a crawl of the whole web without a limit.
         layers.settings.crawl.max_pages.get_or_insert(NO_LIMIT);
-        // What contradicts itself in a crawl of this process need not here: no page is fetched. The frontier checks its options.
+        // The command's checks of contradictory settings are left out: no page is fetched here. The frontier checks its own options.
         let crawl = &layers.settings.crawl;
         Ok(CrawlRules { frontier: crawl.frontier.clone(), open: crawl.job.open, file: Some(effective(&layers)) })
     }

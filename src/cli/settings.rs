@@ -112,7 +112,7 @@ impl ClusterSettings {
             ),
             ("cluster.dev", self.dev.is_some() && !cfg!(unix), "is for Unix systems"),
             ("cluster.partitions", !(1..=1024).contains(&self.partitions), "is 1 to 1,024"),
-            ("cluster.lease", self.lease < Duration::from_secs(1), "is at least 1s: to renew it takes time"),
+            ("cluster.lease", self.lease < Duration::from_secs(1), "is at least 1s: renewing it takes time"),
         ] {
             if is_wrong {
                 return Err((key, reason));
@@ -155,7 +155,7 @@ pub(super) struct OutputSettings {
     pub(super) log_file: Option<PathBuf>,
     /// The format of that file.
     pub(super) log_format: LogFormat,
-    /// Where page records go in addition to the job; `-`, standard output, replaces the job.
+    /// The file that page records go to in addition to the job; `-`, standard output, replaces the job.
     pub(super) pages: Option<PathBuf>,
     /// The format of such a file.
     pub(super) format: RecordFormat,
@@ -311,7 +311,7 @@ impl AllSettings {
             return Err(("dashboard.listen", "a page that other machines can reach needs a token: dashboard.token"));
         }
         if self.job.add && self.job.overwrite {
-            return Err(("job.add", "there is nothing to join where the job starts afresh"));
+            return Err(("job.add", "there is no job to add to: job.overwrite deletes it"));
         }
         if self.output.json && !self.output.is_kept() {
             return Err(("output.json", "standard output takes the page records already"));
@@ -320,7 +320,7 @@ impl AllSettings {
             RecordFile::of(file, self.output.format).map_err(|reason| ("output.pages", reason))?;
         }
         if self.seeds.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            return Err(("crawl.seeds", "standard input ends only once"));
+            return Err(("crawl.seeds", "standard input can be read only once"));
         }
         Ok(())
     }
@@ -334,8 +334,8 @@ fn product_token(user_agent: &str) -> Option<&str> {
         return Some(first);
     }
     let lower = user_agent.to_ascii_lowercase();
-    let mut behind = lower.match_indices(COMPATIBLE).map(|(at, _)| user_agent[at + COMPATIBLE.len()..].trim_start());
-    Some(behind.find_map(token).unwrap_or(first))
+    let mut after = lower.match_indices(COMPATIBLE).map(|(at, _)| user_agent[at + COMPATIBLE.len()..].trim_start());
+    Some(after.find_map(token).unwrap_or(first))
 }
 
 const COMPATIBLE: &str = "compatible;";

@@ -19,8 +19,7 @@ pub(super) fn runtime() -> Result<Runtime, CommandError> {
     runtime.map_err(CommandError::of(Exit::Failed, "cannot start the runtime"))
 }
 
-/// Runs `work` on the async runtime, and returns its result. A lookup of a name by the system may take seconds more: it is not waited
-/// for.
+/// Runs `work` on the async runtime, and returns its result. Does not wait for name lookups by the system, which may take seconds more.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
     let runtime = runtime()?;
     let done = runtime.block_on(work);
@@ -28,8 +27,8 @@ pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -
     done
 }
 
-/// Keeps signals from ending this process without need. A write beyond the largest allowed file size fails instead, and is reported like a
-/// full disk. SIGUSR1 and SIGUSR2, which other programs take for "show your progress", are ignored.
+/// Keeps three signals from ending this process. Instead of SIGXFSZ, a write beyond the largest allowed file size fails, and is reported
+/// like a full disk. SIGUSR1 and SIGUSR2, with which other programs are asked to show their progress, are ignored.
 #[cfg(unix)]
 pub(super) fn outlive() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -43,7 +42,7 @@ pub(super) fn outlive() {
     }
 }
 
-/// Only Unix ends a process by such a signal.
+/// Other systems have no such signals.
 #[cfg(not(unix))]
 pub(super) fn outlive() {}
 
@@ -85,7 +84,7 @@ impl Signals {
         let listener = tokio::spawn(async move {
             let exit = incoming.next().await;
             first_exit.get_or_init(|| exit);
-            output::warn("stopping: what is in flight has 5 s to end; once more gives it up");
+            output::warn("stopping: fetches in flight have 5 s to finish; a second signal gives them up");
             stop.drain();
             incoming.next().await;
             stop.now();

@@ -20,8 +20,8 @@ use crate::simulate::{Judgment, Server, TruthOptions, World};
 
 /// Serves the web until the first Ctrl-C or SIGTERM, and prints the judgment.
 ///
-/// The judge knows the rules in the settings, and nothing of the crawlers' own: for a crawler with another delay, set
-/// the same delay here. Nor does it know their filters, so each missed page counts.
+/// The judge knows only the settings of this command. For a crawler with another delay, set the same delay here. The
+/// judge does not know the crawlers' filters either, so each missed page counts.
 pub(super) fn simulate(layers: &Layers, request: &SimulateRequest) -> Result<Exit, CommandError> {
     let SimulateRequest { listen, address_file, seeds_file, json } = request;
     if !listen.ip().is_loopback() {
@@ -96,7 +96,7 @@ impl SimulatedWeb {
         let politeness = &options.frontier.politeness;
         let mut judgment = judge.judgment(world, &truth, politeness.host_delay, politeness.connections_per_host);
         let gate = &finished.gate;
-        // Only for a drained crawl: otherwise the filter also holds URLs that are still queued, which is not its error.
+        // Only for a drained crawl: otherwise the filter also holds URLs that are still queued, and these are not its losses.
         if finished.reason == FinishReason::Drained {
             let audit = gate.seen().statistics().merged.audit;
             // If every URL is audited, the filter cannot have lost more than the audit counted.

@@ -68,7 +68,7 @@ fn so_far(line: &CommandLine, job: &Job) -> Result<Report, CommandError> {
     let directory = job.directory().display();
     let checkpoint = checkpoint.map_or("no checkpoint".to_owned(), |number| format!("checkpoint {number}"));
     output::note(&format!(
-        "{directory} is being crawled, or was cut off: as of {}, by {checkpoint} and {records} records after it",
+        "{directory} is being crawled, or was killed: numbers as of {}, from {checkpoint} and the {records} records after it",
         finished.ended
     ));
     Ok(Report::of(&finished, options, finished.cost, None))

@@ -10,7 +10,7 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// The least likeness: half of the letters agree.
+/// Likeness must exceed this: more than half of the letters agree.
 const ENOUGH: f64 = 0.5;
 
 /// 1 for equal words, 0 for words with nothing in common. In a dotted key the name decides; the section only breaks

@@ -210,8 +210,8 @@ impl Scale {
         while !rest.is_empty() {
             let (number, after) = Number::take(rest)?;
             let name_ends = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-            let (name, behind) = after.split_at(name_ends);
-            rest = behind.trim_start();
+            let (name, remaining) = after.split_at(name_ends);
+            rest = remaining.trim_start();
             let unit = if name.is_empty() {
                 // A number without a unit must stand alone: otherwise `1 000 000` would be a sum of three.
                 let alone = sum.is_none() && rest.is_empty();

@@ -221,7 +221,7 @@ async fn what_is_dropped_is_asked_nothing_by_any_node() {
     };
     let drop = |arguments: &[&str]| said(crawl.ask(&[&["drop"], arguments].concat()));
     let told = drop(&["--host", &name, "--urls", &pattern]);
-    assert!(told.contains(&format!("dropped: host {name}; nothing more is asked of it")), "{told}");
+    assert!(told.contains(&format!("dropped: host {name}; no more requests are sent to it")), "{told}");
     assert!(told.contains(&format!("dropped: urls {pattern}; nothing")) && !told.contains("not all"), "{told}");
     let asked = [host, other].map(|host| web.asked(host));
     let all = crawl.records().len();

@@ -308,7 +308,7 @@ fn a_host_is_dropped_and_taken_back_in_a_browser() {
     goes_on("a.test", 5);
     let last = asked("b.test");
     goes_on("a.test", 20);
-    assert_eq!(asked("b.test"), last, "nothing more is asked of it");
+    assert_eq!(asked("b.test"), last, "no more requests are sent to it");
 
     browser.click("#dropped button");
     browser.waits_for("document.querySelector('#dropped').hidden");

@@ -95,7 +95,7 @@ fn standard_output_takes_one_thing_at_a_time() {
 fn standard_input_is_one_list() {
     Desk::new()
         .run(&["--seeds=-", "--seeds=-"])
-        .is_refused_with(&[r#"--seeds: crawl.seeds = ["-", "-"]: standard input ends only once"#]);
+        .is_refused_with(&[r#"--seeds: crawl.seeds = ["-", "-"]: standard input can be read only once"#]);
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_log_file_has_what_is_said_and_what_is_logged() {
     }
     let text = std::fs::read_to_string(desk.path().join("log.text")).unwrap();
     let first = text.lines().next().unwrap();
-    assert!(first.starts_with("20") && first.ends_with("in every host: crawl so only what is yours"), "{text}");
+    assert!(first.starts_with("20") && first.ends_with("on every host: crawl only your own hosts so"), "{text}");
     let json = std::fs::read_to_string(desk.path().join("log.json")).unwrap();
     let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let messages = || lines.iter().filter_map(|line| line["message"].as_str());
@@ -429,13 +429,13 @@ fn the_robots_token_is_the_crawlers_own_and_told() {
             [&[&*seed, "--allow-private-addresses", "--overwrite", "--max-pages=1", "--host-delay=1ms"], arguments]
                 .concat();
         let ran = desk.run(&given);
-        let said = ran.err.lines().find(|line| line.contains("robots.txt is asked for")).map(str::to_owned);
+        let said = ran.err.lines().find(|line| line.contains("robots.txt rules are those for")).map(str::to_owned);
         (said, ran.out.contains("status 404"))
     };
     let posing = "-AMozilla/5.0 (compatible; MyBot/1.0; +https://example.org/bot)";
-    let note = "crawler: note: robots.txt is asked for the rules of `MyBot`, from fetch.user_agent";
+    let note = "crawler: note: robots.txt rules are those for `MyBot`, from fetch.user_agent";
     assert_eq!(said(&[posing]), (Some(note.to_owned()), true), "its own group lets it in");
-    let warning = "crawler: warning: robots.txt is asked for the rules of `Mozilla`, a browser's name: \
+    let warning = "crawler: warning: robots.txt rules are those for `Mozilla`, a browser's name: \
         set politeness.agent to your crawler's own";
     assert_eq!(said(&["-AMozilla/5.0 (X11; Linux x86_64) Firefox/120.0"]), (Some(warning.to_owned()), false));
     assert_eq!(said(&[]), (None, false));

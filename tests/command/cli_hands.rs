@@ -442,7 +442,7 @@ fn two_commands_at_once_are_kept_apart_and_the_first_can_be_looked_at() {
     // The last record may not be flushed yet, so either number is right.
     let so_far = |kind: &str| {
         let ran = desk.run(["stats", "crawl"]);
-        ran.says(0, &["crawl is being crawled, or was cut off: as of "]);
+        ran.says(0, &["crawl is being crawled, or was killed: numbers as of "]);
         assert!(ran.out.contains("\nNot finished: under way, or cut off. "), "{kind}: {}", ran.out);
     };
     so_far("running");

@@ -175,7 +175,7 @@ fn a_disk_that_fails_ends_the_crawl_and_it_goes_on_when_that_is_mended() {
     let (code, told) = desk.run(&["http://site.test/", "--job", "job"], &settings);
     assert_eq!(code, Some(4), "{told}");
     assert!(told.contains("the crawl cannot be kept: ") && told.contains("job/frontier"), "{told}");
-    assert!(told.contains("resume it once that is mended: crawler resume job"), "{told}");
+    assert!(told.contains("resume it once that is fixed: crawler resume job"), "{told}");
     assert_eq!(desk.report()["finish"], "storage_failed");
     let before = desk.pages();
     assert!((1..Site::everything()).contains(&before.len()), "{}", before.len());

@@ -285,7 +285,7 @@ fn what_is_cut_off_is_kept_beside() {
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole[..], tail.as_bytes()].concat()).unwrap();
         let ran = desk.run(&["resume", "job", "--max-pages", "10"]);
-        ran.says(0, &format!("{} bytes after the last page that is confirmed", tail.len()));
+        ran.says(0, &format!("the last {} bytes of ", tail.len()));
         ran.says(0, "job/pages.jsonl.cut");
         assert_eq!(fs::read(&path).unwrap(), whole);
         all.extend_from_slice(tail.as_bytes());

@@ -70,8 +70,8 @@ fn what_a_killed_owner_and_a_zombie_wrote_gives_way_to_the_next_owner() {
     desk.node("two", "7", &second.concat());
     let ran = desk.merge(&["one", "two"]);
     ran.says(0, "crawler: note: 4 pages in 2 jobs, each with one record\n");
-    ran.says(0, "left out 2 records: a later owner of the partition has asked for the page again\n");
-    ran.says(0, "left out 1 records: the same owner has asked for the page again\n");
+    ran.says(0, "left out 2 records: a later owner of the partition fetched the page again\n");
+    ran.says(0, "left out 1 records: the same owner fetched the page again\n");
     assert_eq!(ran.out, [&*first[0], &second[1], &second[2], &second[3]].concat());
     let turned = desk.merge(&["two", "one"]);
     assert_eq!(turned.out, [&*second[1], &second[2], &second[3], &first[0]].concat());
@@ -99,9 +99,9 @@ fn jobs_of_two_crawls_are_refused_by_their_names() {
     desk.plain("plain");
     desk.plain("other");
     for (jobs, code, says) in [
-        (["one", "two"], 5, "one is of the crawl web-7 (7), and two of web-8 (8)"),
-        (["one", "plain"], 5, "one is of the crawl web-7, on many machines, and plain of one machine"),
-        (["plain", "one"], 5, "one is of the crawl web-7, on many machines, and plain of one machine"),
+        (["one", "two"], 5, "one belongs to the crawl web-7 (7), and two to web-8 (8)"),
+        (["one", "plain"], 5, "one belongs to the crawl web-7, on many machines, and plain to a crawl on one machine"),
+        (["plain", "one"], 5, "one belongs to the crawl web-7, on many machines, and plain to a crawl on one machine"),
         (["plain", "other"], 5, "plain and other are two crawls, each on one machine"),
         (["one", "./one"], 2, "one and ./one are one directory"),
         (["one", "nameless"], 5, "nameless/cluster.toml names no id"),

@@ -22,14 +22,14 @@ impl Desk {
         let before = fs::read(self.at("pages.jsonl")).ok();
         let looked = self.run(&["repair", "job"]);
         assert!(looked.out.contains("damaged: job/"), "{looked:?}");
-        looked.says(1, "nothing was changed; to do so: crawler repair job --yes");
+        looked.says(1, "nothing was changed; to repair it: crawler repair job --yes");
         assert_eq!(fs::read(self.at("pages.jsonl")).ok(), before);
         assert!(!self.at("frontier.damaged").exists());
         let ran = self.run(&["repair", "job", "--yes"]);
-        ran.says(0, "to go on: crawler resume job");
+        ran.says(0, "to continue: crawler resume job");
         assert_eq!(ran.out, looked.out, "it does what it said");
         assert!(self.at("frontier.damaged").is_dir());
-        self.run(&["repair", "job"]).says(0, "nothing that job needs is damaged");
+        self.run(&["repair", "job"]).says(0, "no file that job needs is damaged");
         let ran = self.run(&["resume", "job", "--max-pages", "unlimited"]);
         ran.says(0, "");
         // The seed may have been lost: the first command has it.
@@ -54,12 +54,12 @@ fn size(path: &Path) -> usize {
 #[test]
 fn a_whole_job_needs_no_repair() {
     let desk = stopped();
-    desk.run(&["repair", "job"]).says(0, "nothing that job needs is damaged");
-    desk.run(&["repair", "job", "--yes"]).says(0, "nothing that job needs is damaged");
+    desk.run(&["repair", "job"]).says(0, "no file that job needs is damaged");
+    desk.run(&["repair", "job", "--yes"]).says(0, "no file that job needs is damaged");
     // After a kill, no checkpoint confirms its end.
     let path = desk.at("pages.jsonl");
     fs::write(&path, [&fs::read(&path).unwrap()[..], b"{\"url\": \"http://half"].concat()).unwrap();
-    desk.run(&["repair", "job"]).says(0, "nothing that job needs is damaged");
+    desk.run(&["repair", "job"]).says(0, "no file that job needs is damaged");
     // The journal alone is enough, and so is one checkpoint.
     for kind in ["hosts-", "seen-", "checkpoint-"] {
         flip(desk.frontier(kind).last().unwrap(), 40, 4);
@@ -238,7 +238,7 @@ fn files_that_were_moved_away_from_the_front_of_an_archive_are_not_missed() {
     let files = archives(&desk);
     assert!(files.len() > 2);
     fs::remove_file(&files[0]).unwrap();
-    desk.run(&["repair", "job"]).says(0, "nothing that job needs is damaged");
+    desk.run(&["repair", "job"]).says(0, "no file that job needs is damaged");
     desk.run(&["resume", "job", "--max-pages", "unlimited"]).says(0, "");
 }
 
@@ -250,5 +250,5 @@ fn outputs_that_are_not_written_any_more_may_be_gone() {
     fs::remove_file(desk.at("links.jsonl")).unwrap();
     let mut command = desk.command(&["resume", "job", "--max-pages", "40"]);
     Ran::from(command.env("CRAWLER_OUTPUT_LINKS", "false").output().unwrap()).says(0, "");
-    desk.run(&["repair", "job"]).says(0, "nothing that job needs is damaged");
+    desk.run(&["repair", "job"]).says(0, "no file that job needs is damaged");
 }

@@ -82,7 +82,7 @@ fn the_report_of_an_earlier_run_is_gone_while_the_job_goes_on() {
     let ran = desk.run(&["stats", "job"]);
     child.kill().unwrap();
     child.wait().unwrap();
-    ran.says(0, "job is being crawled, or was cut off");
+    ran.says(0, "job is being crawled, or was killed");
     assert!(ran.out.contains("\nNot finished"), "{}", ran.out);
 }
 
@@ -126,7 +126,7 @@ fn max_pages_is_of_the_job_and_max_duration_of_a_run() {
     // The job has its pages: with the settings that it has, there is nothing to do.
     for _ in 0..2 {
         let ran = desk.resume(&[]);
-        ran.says(0, "the job has its 10 pages (--max-pages is of all runs together)");
+        ran.says(0, "the job has its 10 pages (--max-pages counts all runs together)");
         assert_eq!(desk.pages(), before);
     }
     desk.crawl(&["--max-pages", "3"]).says(0, "the job has its 10 pages");

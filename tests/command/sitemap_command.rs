@@ -56,9 +56,9 @@ fn it_prints_the_urls_and_says_elsewhere_what_is_wrong() {
         (
             &b"<html>"[..],
             &["sitemap", "-"][..],
-            "- is no sitemap: at byte 0: neither a sitemap nor a feed: it begins with <html>",
+            "- is not a sitemap: at byte 0: neither a sitemap nor a feed: it begins with <html>",
         ),
-        (b"", &["sitemap", "-"], "- is no sitemap: it is empty"),
+        (b"", &["sitemap", "-"], "- is not a sitemap: it is empty"),
         (b"", &["sitemap", "none.xml"], "cannot read none.xml"),
         (b"", &["sitemap", "http://127.0.0.1/sitemap.xml"], "127.0.0.1 is not public"),
     ] {

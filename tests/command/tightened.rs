@@ -250,7 +250,7 @@ fn a_crawl_that_runs_asks_nothing_more_of_a_host_that_is_dropped_and_a_kill_chan
         (before.iter().filter(|path| is_of_b(path)).count() >= 3).then_some(())
     });
     let ran = desk.drop(&["--host", "b.test"]);
-    assert!(ran.err.contains("nothing more is asked of it"), "{}", ran.err);
+    assert!(ran.err.contains("no more requests are sent to it"), "{}", ran.err);
     before.extend(desk.asked());
     let mut after = Vec::new();
     until("the other host is asked", || {

@@ -142,7 +142,7 @@ fn peers_and_their_questions_are_bounded() {
     let mut peers: Vec<_> = (0..8).map(|_| until("there is room", look)).collect();
     let mut refused = String::new();
     crawling.connect().read_line(&mut refused).unwrap();
-    assert!(refused.contains("8 look already"), "{refused}");
+    assert!(refused.contains("8 watchers are connected already"), "{refused}");
     assert_eq!(ask(&mut peers[0], "look")["state"], "running", "who is there stays");
     drop(peers);
     until("there is room again", look);

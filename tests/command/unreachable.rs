@@ -211,7 +211,7 @@ fn a_retry_asks_again_for_pages_that_failed() {
     is_well.store(true, Ordering::Relaxed);
     let ran = crawler(desk.path(), &["retry", "job"]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(ran.status.success() && said.contains("1 page that failed is asked for again"), "{said}");
+    assert!(ran.status.success() && said.contains("1 failed page will be fetched again"), "{said}");
     assert_eq!(statuses(&broken), [500, 200]);
     assert_eq!((statuses(&seed), statuses(&format!("{seed}gone"))), (vec![200], vec![404]));
 }

@@ -13,10 +13,9 @@
 //!
 //! # Who may ask
 //!
-//! Without a token only this machine is answered, and a name that is not this machine's own is refused: a foreign page
-//! whose name was made to lead here (DNS rebinding) sees nothing. With a token, which other machines need, every
-//! request must carry it. Acting on the crawl needs a second token, which is drawn at the start and is only in the
-//! page, so that no other page can do it.
+//! Without a token only requests to a name or an address of this machine are answered. So a foreign site whose name is made to resolve to
+//! this machine (DNS rebinding) sees nothing. If there is a token, which access from other machines needs, every request must carry it. To
+//! act on the crawl, a request needs a second token, which is drawn at the start and is only in the page: no other page can act.
 //!
 //! Texts of the web reach the browser as JSON, and the page's script inserts them as text. The page (`page.html`, `page.js`, `page.css`,
 //! `icon.svg`) may load its own parts and nothing else.

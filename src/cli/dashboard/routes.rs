@@ -97,7 +97,7 @@ async fn metrics(answers: State<Arc<PageAnswers>>) -> Result<Response, Response>
 /// Streams the numbers, whenever there are new ones.
 async fn events(answers: State<Arc<PageAnswers>>, Extension(is_stream): Extension<IsStream>) -> Response {
     let Ok(place) = Arc::clone(&answers.streams).try_acquire_owned() else {
-        return unavailable(format!("{STREAMS} look already"));
+        return unavailable(format!("{STREAMS} watchers are connected already"));
     };
     is_stream.set();
     let State(answers) = answers;

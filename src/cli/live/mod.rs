@@ -3,16 +3,16 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Subject`](subject::Subject) | the watched subject: a [`RunningCrawl`] or [`JobFiles`] |
-//! | [`Latest`](subject::Latest) | holds the newest [`Snapshot`], and makes another when it may |
+//! | [`Latest`](subject::Latest) | holds the newest [`Snapshot`], and replaces it when it is too old |
 //! | [`LiveAnswers`] | answers the page and the socket |
-//! | [`LiveSocket`] | takes [`Question`]s by the socket in the job's directory |
-//! | [`Peer`] | asks by that socket |
+//! | [`LiveSocket`] | takes [`Question`]s through the socket in the job's directory |
+//! | [`Peer`] | asks through that socket |
 //!
 //! # What it may cost
 //!
-//! Watching must never slow down the crawl. So a snapshot of the numbers is made only when somebody asks, at most once a second, and is
-//! kept for fifty times as long as it took to make. All watchers share one snapshot, and each of its texts is made at most once. Hosts and
-//! explanations are looked up one at a time, for all watchers together.
+//! Watching must not slow down the crawl. So a snapshot of the numbers is made only on request, at most once a second, and is kept for fifty
+//! times as long as it took to make. All watchers share one snapshot, and each of its texts is made at most once. Lookups of hosts and
+//! explanations run one at a time, for all watchers together.
 
 mod answers;
 mod peer;

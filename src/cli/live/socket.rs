@@ -101,7 +101,7 @@ async fn accept(listener: UnixListener, user: u32, answers: Arc<LiveAnswers>) {
 }
 
 async fn refuse(mut stream: UnixStream) -> io::Result<()> {
-    write_answer(&mut stream, Err(format!("{PEERS} look already"))).await
+    write_answer(&mut stream, Err(format!("{PEERS} watchers are connected already"))).await
 }
 
 /// Answers a peer's questions, one after the other, until it leaves or is silent for too long.

@@ -1,4 +1,4 @@
-//! The subject of watching: a crawl or a job's files, as its watchers see it; and the snapshots of its numbers, which they share.
+//! What is watched: a crawl, or a job's files; and the snapshots of its numbers, which all watchers share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -68,8 +68,8 @@ pub(in crate::cli) fn not_a_url(error: &AddressError) -> String {
     format!("not a URL: {error}\n")
 }
 
-/// Why no action on a crawl is possible.
-pub(in crate::cli) const ONLY_FILES: &str = "no crawl of this process: only its files are shown";
+/// The error for an action on a job's files: only a running crawl can act.
+pub(in crate::cli) const ONLY_FILES: &str = "no crawl runs in this process: only the job's files are shown";
 
 /// Maximum hosts in a list.
 pub(in crate::cli) const HOSTS: usize = 100;

@@ -13,14 +13,14 @@ const CLAIM: usize = 40;
 /// The bytes that name the page.
 const PAGE: usize = 16;
 
-/// A record's claim, as bytes that sort in the order of the claims: claims for one page are adjacent, the best last.
+/// A record's claim, as bytes that sort by page: claims for one page are adjacent, the best one last.
 ///
 /// A page is named by two fingerprints of its key, under keys drawn for each merge: two of 10<sup>10</sup> pages share
 /// both with a chance of 1 in 10<sup>18</sup>, and no site can construct two that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim([u8; CLAIM]);
 
-/// The parts of a record that decide. In a cluster they tell which owner of its partition has written it.
+/// The parts of a record that its claim depends on. In a cluster, the epoch says which owner of the partition wrote the record.
 #[derive(Debug, Deserialize)]
 pub(super) struct Mark<'a> {
     #[serde(borrow)]
@@ -62,7 +62,7 @@ impl TryFrom<&[u8]> for Claim {
 }
 
 impl Claim {
-    /// The claim of a record, the `number`th of all.
+    /// The claim of a record. `number` is its index among all records that are merged.
     pub(super) fn of(mark: &Mark<'_>, number: u64, keys: [FingerprintKey; 2]) -> Self {
         let key = if mark.key.is_empty() { &mark.url } else { &mark.key };
         // A page and a sitemap may have the same URL.

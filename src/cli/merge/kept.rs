@@ -1,4 +1,4 @@
-//! The jobs whose page records are merged; which records are kept, as a bit for each; and the kept lines and their links, each as one text.
+//! The jobs whose page records are merged; a bit for each record, set if it is kept; and readers of the kept lines and of their links.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
@@ -64,8 +64,8 @@ impl MergedJob {
         &self.path
     }
 
-    /// Refuses a job of another crawl, or the same job twice.
-    pub(super) fn check_beside(&self, other: &Self) -> Result<(), CommandError> {
+    /// Refuses two jobs of different crawls, and the same job twice.
+    pub(super) fn check_same_crawl(&self, other: &Self) -> Result<(), CommandError> {
         let [one, two] = [other, self].map(|job| job.directory.display());
         let message = match (&other.crawl, &self.crawl) {
             _ if self.directory.canonicalize().ok() == other.directory.canonicalize().ok() => {
@@ -75,16 +75,16 @@ impl MergedJob {
                 if id == beside {
                     return Ok(());
                 }
-                format!("{one} is of the crawl {name} ({id}), and {two} of {other} ({beside})")
+                format!("{one} belongs to the crawl {name} ({id}), and {two} to {other} ({beside})")
             }
             (CrawlName::Plain { .. }, CrawlName::Plain { .. }) => {
                 format!("{one} and {two} are two crawls, each on one machine: merge each by itself")
             }
             (CrawlName::Cluster { name, .. }, CrawlName::Plain { .. }) => {
-                format!("{one} is of the crawl {name}, on many machines, and {two} of one machine")
+                format!("{one} belongs to the crawl {name}, on many machines, and {two} to a crawl on one machine")
             }
             (CrawlName::Plain { .. }, CrawlName::Cluster { name, .. }) => {
-                format!("{two} is of the crawl {name}, on many machines, and {one} of one machine")
+                format!("{two} belongs to the crawl {name}, on many machines, and {one} to a crawl on one machine")
             }
         };
         Err(CommandError::new(Exit::ForeignJob, message))
@@ -216,7 +216,7 @@ impl Read for KeptLines<'_> {
 /// The job output with the links.
 const LINKS: &str = "links.jsonl";
 
-/// The link lines of the kept pages, in the order of their records. Each record says where its page's links are.
+/// The link lines of the kept pages, in the order of the page records. A page's record says where its links are.
 pub(super) struct KeptLinks<'a> {
     pages: KeptLines<'a>,
     /// The open file of links, and the index of its job in the list.

@@ -51,7 +51,7 @@ pub(super) fn merge(layers: &Layers, request: &MergeRequest) -> Result<(), Comma
     let mut jobs: Vec<MergedJob> = Vec::new();
     for directory in &request.jobs {
         let job = MergedJob::open(directory)?;
-        jobs.iter().try_for_each(|other| job.check_beside(other))?;
+        jobs.iter().try_for_each(|other| job.check_same_crawl(other))?;
         jobs.push(job);
     }
     let filter = filter(layers)?;
@@ -160,14 +160,14 @@ fn print_summary(jobs: &[MergedJob], kept: &Kept, filter: &RecordFilter, left_ou
     let of_them = if filter.is_empty() { "" } else { "; only those that pass the filter are written" };
     note(&format!("{} pages in {many}, each with one record{of_them}", thousands(kept.count)));
     for (count, why) in [
-        (succeeded, "a later owner of the partition has asked for the page again"),
-        (repeated, "the same owner has asked for the page again"),
+        (succeeded, "a later owner of the partition fetched the page again"),
+        (repeated, "the same owner fetched the page again"),
     ] {
         if *count > 0 {
             note(&format!("left out {} records: {why}", thousands(*count)));
         }
     }
     if *halves > 0 {
-        warn(&format!("{halves} of the jobs end with half a record, which is left out: is a node at work?"));
+        warn(&format!("{halves} of the jobs end with half a record, which is left out: is a node still running?"));
     }
 }

@@ -107,8 +107,7 @@ pub(super) fn remove(file: &Path, reading: &LineReading) -> Result<(), CommandEr
     exit_of(refused)
 }
 
-/// The result of a command that has skipped and reported `refused` lines: the other lines are done, and the exit code says that some were
-/// refused.
+/// The result of a command that has processed all lines except `refused` ones, which it has reported: the exit code says so.
 fn exit_of(refused: u64) -> Result<(), CommandError> {
     if refused == 0 { Ok(()) } else { Err(CommandError { exit: Exit::Failed, messages: Vec::new() }) }
 }
@@ -152,10 +151,11 @@ fn unlike(first: &Path, ours: &SeenOptions, other: &Path, error: &SnapshotError)
         )
     };
     let advice = if ours.key != theirs.key {
-        "their fingerprints are keyed apart: build both again from their URLs, with one seen.fingerprint_key".to_owned()
+        "their fingerprints have different keys: build both again from their URLs, with one seen.fingerprint_key"
+            .to_owned()
     } else if ours.layout == Layout::Exact && theirs.layout == Layout::Exact && theirs.shards != ours.shards {
         let (many, few) = if ours.shards > theirs.shards { (first, theirs.shards) } else { (other, ours.shards) };
-        format!("give both as many: crawler seen reshard NEW {} --shards {few}", many.display())
+        format!("give both the same number of shards: crawler seen reshard NEW {} --shards {few}", many.display())
     } else {
         "build both again from their URLs with the same settings, the larger capacity for both: crawler seen build"
             .to_owned()
@@ -248,7 +248,7 @@ fn of_job(directory: &Path) -> Result<PathBuf, CommandError> {
     newest.ok_or_else(|| {
         CommandError::new(
             Exit::Failed,
-            format!("{} has no filter yet: its first checkpoint is to come", directory.display()),
+            format!("{} has no filter yet: its first checkpoint is not written", directory.display()),
         )
     })
 }
@@ -372,7 +372,7 @@ impl Refusals {
             if self.count <= MAX_PRINTED {
                 warn(&format!("line {}: {reason}", block.first() + *place as u64));
             } else if self.count == MAX_PRINTED + 1 {
-                note("further lines like these are counted, and not told one by one");
+                note("further lines like these are only counted");
             }
         }
     }
@@ -444,8 +444,8 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
 }
 
 /// The options of a new filter. It has the exact layout, and grows. A filter in a file has the shards, the audit and the key of the
-/// settings, so that it can be merged with others. A filter that is not kept is built for speed, under a random key, so that nobody can
-/// guess which lines it would take for others.
+/// settings, so that it can be merged with others. A filter that is not kept is built for speed. Its key is random, so that nobody can
+/// choose lines that it takes for others.
 fn fresh(options: &SeenOptions, expect_new: Option<u64>, is_kept: bool) -> SeenOptions {
     let mut options = options.clone();
     (options.layout, options.bits_per_url, options.probes) = (Layout::Exact, None, None);

@@ -17,9 +17,8 @@ use crate::report::figures::{bytes, chance, expected, thousands};
 use crate::report::write_json;
 use files::LineReading;
 
-/// Runs the request. A filter is built by the settings of `[seen]`, and URLs get their keys by `[keys]`, as in a crawl.
-/// Its fingerprints use the key of the settings and not a random one, so that filters that were built separately can be
-/// merged.
+/// Runs the request. The settings in `[seen]` define a new filter, and those in `[keys]` the URLs' keys, as in a crawl. The
+/// fingerprints' key is that of the settings and not a random one, so that separately built filters can be merged.
 pub(super) fn run(request: &SeenRequest, settings: &AllSettings) -> Result<(), CommandError> {
     let frontier = &settings.crawl.frontier;
     let canonicalizer = || Canonicalizer::new(&frontier.keys).with_max_bytes(frontier.traps.url_bytes);

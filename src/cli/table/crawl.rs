@@ -75,7 +75,7 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: traps.redirects, "Redirects in a row that are followed"),
     setting!(One, crawl.frontier: traps.parameters, "A query with more parameters is a trap"),
     setting!(One, crawl.frontier: traps.parameter_sets,
-        "Sets of 3 or more parameter names of one path, before they share one shape_budget; 0 is no bound, here and below"),
+        "Sets of 3 or more parameter names that one path may have, before all share one shape_budget; 0 is no bound, here and below"),
     setting!(One, crawl.frontier: traps.shape_budget,
         "Pages of one shape (a URL without its numbers and ids) that may bring nothing new"),
     setting!(One, crawl.frontier: traps.section_budget, "Pages in one first directory that may bring nothing new"),
@@ -85,9 +85,9 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: traps.domain_lead,
         "Turns that a registrable domain may be ahead of the average, before its new hosts wait"),
     setting!(One, crawl.frontier: traps.session_budget,
-        "Pages of one host that may be like another but for an id in the URL, before ids are taken for sessions"),
+        "Pages of one host that may be like a page whose URL differs only in an id, before ids are taken for sessions"),
     setting!(One, crawl.frontier: traps.mirror_budget,
-        "Pages of one host that may be like the page at the same path of a seed's host, before it is taken for a mirror"),
+        "Pages of one host that may be like the page at the same path of a seed's host, before the host is taken for a mirror"),
     setting!(One, crawl.frontier: traps.copies,
         "Sibling directories that may hold the same pages (versions, translations) at no cost to the budgets"),
     setting!(One, crawl.frontier: traps.budget_growth, "How much each budget grows with each page that brings something new"),
@@ -107,18 +107,18 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(One, crawl.frontier: politeness.first_contacts_per_host,
         "Requests at once to a host that has never answered, as far as its connections allow; matters where robots.txt is not honored"),
     setting!(Maybe, crawl.frontier: politeness.address_delay,
-        "Delay between two requests to one IP address, whatever hosts are there; auto is 100ms, except for loopback and quicker hosts; 0s is none",
+        "Delay between two requests to one IP address, whatever hosts are there; auto is 100ms, except for loopback and hosts with a shorter delay; 0s is none",
         "auto")
     .flags(&[value("address-delay", "TIME").says("Delay between two requests to one IP address, whatever hosts are there").rare()]),
     setting!(One, crawl.frontier: politeness.connections_per_address,
         "Requests to one IP address at once; with more than 1, the delay counts from start to start")
     .flags(&[value("connections-per-address", "N").rare()]),
     setting!(Maybe, crawl.frontier: politeness.host_pages,
-        "Pages of one host at most, over all runs of a job; robots.txt and sitemaps do not count, and further URLs wait for a run that allows more", UNLIMITED)
-    .flags(&[value("host-pages", "N").says("Pages of one host at most, over all runs of a job").rare()]),
+        "At most N pages of one host, over all runs of a job; robots.txt and sitemaps do not count, and further URLs wait for a run that allows more", UNLIMITED)
+    .flags(&[value("host-pages", "N").says("At most N pages of one host, over all runs of a job").rare()]),
     setting!(MaybeBytes, crawl.frontier: politeness.host_bytes,
-        "Bytes of one host's bodies at most, as sent over the wire, over all runs of a job; fetches under way are finished", UNLIMITED)
-    .flags(&[value("host-bytes", "SIZE").says("Bytes of one host's bodies at most, over all runs of a job").rare()]),
+        "At most this many bytes of one host's bodies, as sent over the wire, over all runs of a job; fetches under way are finished", UNLIMITED)
+    .flags(&[value("host-bytes", "SIZE").says("At most this many bytes of one host's bodies, over all runs of a job").rare()]),
     setting!(Maybe, crawl.frontier: politeness.hours,
         "Times of day in which requests are sent, UTC unless an offset follows: 22:00-06:00 +02:00; outside them the crawl waits", "always")
     .flags(&[value("hours", "TIMES").says("Times of day in which requests are sent: 22:00-06:00, or 22:00-06:00 +02:00").rare()]),
@@ -141,9 +141,9 @@ pub(super) static ROWS: &[Setting] = &[
     setting!(Bytes, crawl.frontier: politeness.robots_memory,
         "Memory for robots rules; the least recently used ones wait on disk"),
     setting!(One, "frontier.order" => crawl.frontier.order,
-        "Order of a host's URLs that have one priority: fifo, or lifo, the last that was found first"),
+        "Order of a host's URLs that have the same priority: fifo, the oldest first, or lifo, the newest first"),
     setting!(One, "frontier.move_up" => crawl.frontier.move_up,
-        "A page that waits and is found again, nearer to a seed, goes by that depth; 14 bytes of memory a page that waits"),
+        "A waiting page that is found again nearer to a seed is queued by that depth; takes 14 bytes of memory a waiting page"),
     setting!(Maybe, "rate.requests" => crawl.frontier.request_rate,
         "Requests a second of the whole crawl, robots.txt and sitemaps included", UNLIMITED)
     .flags(&[value("rate", "N").rare()]),
@@ -257,7 +257,7 @@ pub(super) static ROWS: &[Setting] = &[
         "Take URLs of any host, not only the sitemap's own and the one whose robots.txt names it"),
     setting!(One, crawl: sitemaps.max_urls, "URLs taken from one sitemap; the others are counted"),
     setting!(Bytes, crawl: sitemaps.max_bytes, "A sitemap that unpacks to more is cut"),
-    setting!(One, crawl: sitemaps.per_host, "Sitemaps of one host that others may list, in one run"),
+    setting!(One, crawl: sitemaps.per_host, "Sitemaps of one host that are read because other sitemaps list them, in one run"),
     setting!(One, crawl: parse.nofollow, "Honor nofollow of links, pages and headers"),
     setting!(One, crawl: parse.json_ld, "Take URLs from structured data, too (JSON-LD: url, @id, sameAs and the like)")
         .flags(&[switch("json-ld", &["true"]).rare()]),
@@ -270,5 +270,5 @@ pub(super) static ROWS: &[Setting] = &[
         .flags(&[switch("prefer-canonical", &["true"]).rare()]),
     setting!(One, crawl: parse.max_links, "Links taken from one page"),
     setting!(One, crawl: parse.max_nesting,
-        "Elements open at once where fields are taken (extract); what nests deeper has none"),
+        "Elements open at once where fields are taken (extract); elements nested deeper yield none"),
 ];

@@ -97,7 +97,7 @@ pub(super) static ROWS: &[Setting] = &[
         "Keep each response and its request in the job's pages-*.warc.gz or .zst: a web archive (WARC 1.1)")
     .flags(&[switch("warc", &["true"]).says("Keep responses as a web archive (WARC 1.1) in the job")]),
     setting!(Bytes, "output.warc_bytes" => output.warc_bytes,
-        "Size of a WARC file at most; then the next one begins"),
+        "Maximum size of a WARC file; then the next one begins"),
     setting!(Choice, "output.warc_compression" => output.warc_compression,
         "How each of its records is compressed: gzip (all tools read it) or zstd (less work; few do yet)", WARC_COMPRESSIONS)
     .flags(&[value("warc-compression", "COMPRESSION").rare()]),

@@ -1,5 +1,5 @@
-//! The one table of settings: key, flags, reason, place. A new setting is a new row; `crawler.toml`, the flags, the
-//! environment variables, `crawler config` and `--help` follow from it.
+//! The one table of settings: for each its key, its flags, what it does, and where its value lives. A new setting is a new row;
+//! `crawler.toml`, the flags, the environment variables, `crawler config` and `--help` follow from it.
 //!
 //! This module has the type of a row, the functions that build one, and the settings that other commands share with the crawl. The rows are
 //! in `crawl` and `job`.
@@ -156,17 +156,17 @@ impl Flag {
 /// The setting that simulates the web.
 pub(super) const SIMULATED: &str = "simulate.enabled";
 
-/// Whether a filter outside a crawl has this setting too.
+/// Whether `crawler seen build` takes this setting too.
 pub(super) fn is_seen(setting: &Setting) -> bool {
     setting.section() == "seen"
 }
 
-/// Whether `crawler sitemap` has this setting too.
+/// Whether `crawler sitemap` takes this setting too.
 pub(super) fn is_of_sitemaps(setting: &Setting) -> bool {
     ["fetch", "sitemaps"].contains(&setting.section()) && setting.key != "sitemaps.enabled"
 }
 
-/// Whether `crawler extract` has this setting too.
+/// Whether `crawler extract` takes this setting too.
 pub(super) fn is_of_page(setting: &Setting) -> bool {
     setting.section() == "fetch"
 }
@@ -190,7 +190,7 @@ pub(super) fn is_of_filter(setting: &Setting) -> bool {
     ["output.formulas", "output.status", "output.types", "output.urls"].contains(&setting.key)
 }
 
-/// Whether a resumed crawl may be given this setting. Its seeds and its directory are fixed.
+/// Whether `crawler resume` takes this setting. The job's seeds and its directory are fixed.
 pub(super) fn is_resumable(setting: &Setting) -> bool {
     !["crawl.seeds", "crawl.urls", "job.add", "job.dir", "job.overwrite"].contains(&setting.key)
 }
@@ -200,7 +200,7 @@ pub(super) fn is_of_run(setting: &Setting) -> bool {
     ["crawl.max_duration", "output.json", "output.log", "output.progress"].contains(&setting.key)
 }
 
-/// Whether the commands of the cluster admin have this setting too.
+/// Whether the commands of the cluster admin take this setting too.
 pub(super) fn is_of_cluster(setting: &Setting) -> bool {
     is_of_servers(setting) || setting.key == "cluster.name"
 }

@@ -29,7 +29,7 @@ use crate::job::Job;
 use draw::draw;
 use view::{Todo, View};
 
-/// Time between two questions for the newest numbers.
+/// Time between two requests for the newest numbers.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// An event while the screen is shown.

@@ -88,7 +88,7 @@ impl View {
         }
     }
 
-    /// The questions of each second; none while the last answers are outstanding.
+    /// The questions to ask each second; none while an answer is outstanding.
     pub(super) fn due(&mut self) -> Vec<Question> {
         if std::mem::replace(&mut self.is_asked, true) { Vec::new() } else { vec![Question::Look, self.of_hosts()] }
     }
@@ -408,7 +408,7 @@ impl Figures {
         counts
     }
 
-    /// The failed requests of each kind, one line each.
+    /// Examples of failed requests of each kind, one line each.
     pub(super) fn examples(&self, name: &str) -> Vec<(String, Vec<String>)> {
         let kinds = self.at(name).as_object().into_iter().flatten();
         let line = |one: &Value| match (safe(&one["url"]), safe(&one["message"])) {

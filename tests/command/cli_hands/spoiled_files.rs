@@ -25,7 +25,7 @@ const PAGES: &str =
 const VISITS: &str = "pages.visits has what a later crawl compares each page with: a crawl writes it with --visits";
 const SETTINGS: &str = "crawler.toml has the settings of the last run: put back a copy, or give the command that began the crawl once more";
 const ARCHIVE: &str = "pages-000000000000000.warc.gz";
-const FRONTIER: &str = "put back a copy of what was there, or see what can be had without: crawler repair job";
+const FRONTIER: &str = "restore it from a copy, or see what can be saved without it: crawler repair job";
 
 /// A file of the job, how it is spoiled, a command, its exit code, and parts of its message. `whole` is the same job, unspoiled.
 type Unread = (&'static str, Spoiled, &'static [&'static str], i32, &'static [&'static str]);

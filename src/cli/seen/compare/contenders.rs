@@ -17,7 +17,7 @@ pub(super) trait Contender<K: ?Sized> {
     /// Whether a key was inserted, or is a false positive.
     fn contains(&self, key: &K) -> bool;
 
-    /// Memory in use, in bytes, with everything that is kept besides the keys.
+    /// Memory in use, in bytes: the keys, and everything that is kept besides them.
     fn bytes(&self) -> u64;
 
     /// By theory, the share of new keys taken for seen after `keys` distinct ones; 0 if keys are kept whole.
@@ -39,7 +39,7 @@ pub(super) trait Contender<K: ?Sized> {
         keys.fold(0, |new, key| new + u64::from(self.insert(key)))
     }
 
-    /// How many of the keys it contains or takes for seen.
+    /// How many of the keys it contains or falsely takes for seen.
     fn count<'k>(&self, keys: impl Iterator<Item = &'k K>) -> u64
     where
         K: 'k,
@@ -87,7 +87,7 @@ impl Contender<str> for Strings {
     }
 }
 
-/// Bytes that an allocator uses for this many: 8 more, in steps of 16, and at least 32 (as glibc does).
+/// Bytes that an allocator takes for an allocation of `bytes`: 8 more, in steps of 16, and at least 32 (as glibc does).
 fn allocated(bytes: usize) -> u64 {
     ((bytes + 8).next_multiple_of(16)).max(32) as u64
 }

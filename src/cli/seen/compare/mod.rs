@@ -114,14 +114,17 @@ Modulo: as it was meant. Vectors are hashed by FNV-1a, and by insert_words with 
 fn write_source(source: &Source, out: &mut dyn Write) -> io::Result<()> {
     let (shown, generated) = (thousands(source.shown), thousands(source.generated));
     match &source.file {
-        None => writeln!(out, "{shown} generated URLs are shown, {generated} others asked for.\n"),
+        None => writeln!(out, "{shown} generated URLs are inserted, {generated} others are queried.\n"),
         Some(file) => {
             let (lines, refused) = (thousands(source.lines), thousands(source.refused));
             let (distinct, repeats) = (thousands(source.distinct), thousands(source.repeats));
             let (held_out, stream) = (thousands(source.held_out), thousands(source.stream));
             writeln!(out, "{}: {lines} lines, {refused} of them no URL.", Safe(file))?;
             writeln!(out, "{distinct} distinct URLs, {repeats} repeats.")?;
-            writeln!(out, "{shown} URLs are shown (the stream: {stream} lines), {held_out} held out and asked for,")?;
+            writeln!(
+                out,
+                "{shown} URLs are inserted (the stream: {stream} lines), {held_out} are held out and queried,"
+            )?;
             writeln!(out, "with {generated} generated ones.\n")
         }
     }

@@ -1,4 +1,4 @@
-//! The URLs of the comparison: URLs that are inserted, URLs that are only queried, and the stream of links in the order in which they came.
+//! The URLs of the comparison: URLs that are inserted, URLs that are only queried, and the links of a list in their order, with repeats.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -207,7 +207,7 @@ impl Room {
             let (urls, wanted, left) = (thousands(urls), bytes(wanted), bytes(self.left));
             CommandError::new(
                 Exit::Usage,
-                format!("{urls} more URLs take {wanted} to compare with, and there are {left} left"),
+                format!("{urls} more URLs take {wanted} to compare, and only {left} are left"),
             )
         })?;
         Ok(())
