@@ -151,9 +151,9 @@ mod tests {
     fn it_is_over_when_all_have_read_all_and_nobody_is_at_work() {
         let transport = InProcess::new(1, 0);
         let put = |subject: ClusterSubject| now(transport.publish(&subject, b"x".to_vec(), None, None)).unwrap();
-        let begin = |partition, number, behind| {
+        let begin = |partition, number, follows| {
             let what = EntryKind::Epoch { number, node: "a".to_owned() };
-            let bytes = LogEntry { token: number, serial: 0, behind, what }.to_bytes();
+            let bytes = LogEntry { token: number, serial: 0, follows, what }.to_bytes();
             now(transport.publish(&ClusterSubject::Journal(partition), bytes, None, None)).unwrap()
         };
         let say_of = |partition, is_idle, journal, read, dropped| {

@@ -57,7 +57,7 @@ impl Kept {
         let message = Message { sequence: self.sequence, bytes };
         log.push(message.clone());
         if !self.fails() {
-            let arrival = Arrival { message, behind: last };
+            let arrival = Arrival { message, previous: last };
             self.listeners.retain(|(to, listener)| to != subject || listener.send(arrival.clone()).is_ok());
         }
         Ok(self.sequence)
@@ -188,7 +188,7 @@ impl ClusterTransport for InProcess {
         answer
     }
 
-    async fn next(&self, subject: &ClusterSubject, behind: u64) -> Result<Option<Message>, Unreachable> {
+    async fn next(&self, subject: &ClusterSubject, after: u64) -> Result<Option<Message>, Unreachable> {
         self.wander().await;
         self.with(|kept| {
             kept.arrive();
@@ -196,7 +196,7 @@ impl ClusterTransport for InProcess {
                 return if kept.draw(2) == 0 { Ok(None) } else { Err(Unreachable("no answer".to_owned())) };
             }
             let log = kept.logs.get(subject).map_or(&[][..], Vec::as_slice);
-            Ok(log.iter().find(|message| message.sequence > behind).cloned())
+            Ok(log.iter().find(|message| message.sequence > after).cloned())
         })
     }
 

@@ -249,8 +249,8 @@ fn found(
 fn arrival(message: &async_nats::Message) -> Option<Arrival> {
     let headers = message.headers.as_ref()?;
     let number = |name| headers.get(name)?.as_str().parse().ok();
-    let (sequence, behind) = (number(NATS_SEQUENCE)?, number(NATS_LAST_SEQUENCE)?);
-    Some(Arrival { message: Message { sequence, bytes: message.payload.to_vec() }, behind })
+    let (sequence, previous) = (number(NATS_SEQUENCE)?, number(NATS_LAST_SEQUENCE)?);
+    Some(Arrival { message: Message { sequence, bytes: message.payload.to_vec() }, previous })
 }
 
 impl ClusterTransport for Nats {
@@ -277,9 +277,9 @@ impl ClusterTransport for Nats {
         Ok(sent.await.map_err(unanswered)?.sequence)
     }
 
-    async fn next(&self, subject: &ClusterSubject, behind: u64) -> Result<Option<Message>, Unreachable> {
+    async fn next(&self, subject: &ClusterSubject, after: u64) -> Result<Option<Message>, Unreachable> {
         let (stream, name) = self.place(subject)?;
-        found(stream.get_first_raw_message_by_subject(name, behind + 1).await)
+        found(stream.get_first_raw_message_by_subject(name, after + 1).await)
     }
 
     async fn last(&self, subject: &ClusterSubject) -> Result<Option<Message>, Unreachable> {

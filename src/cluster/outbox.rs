@@ -307,9 +307,9 @@ mod tests {
         assert!(outbox.is_empty());
         let mut urls = 0;
         for subject in (0..4).map(ClusterSubject::Found).chain([ClusterSubject::Roots]) {
-            let mut behind = 0;
-            while let Some(message) = transport.next(&subject, behind).await.unwrap() {
-                behind = message.sequence;
+            let mut after = 0;
+            while let Some(message) = transport.next(&subject, after).await.unwrap() {
+                after = message.sequence;
                 let (_, found) = read_link_batch(&message.bytes, &canonicalizer).unwrap();
                 urls += found.len();
                 let is_there = |found: &Found| subject == ClusterSubject::Found(partitions.of(&found.url));
@@ -356,10 +356,10 @@ mod tests {
         transport.mend();
         let mut there = Vec::new();
         for subject in [ClusterSubject::Found(0), ClusterSubject::Found(1), ClusterSubject::Roots] {
-            let (mut behind, mut ids) = (0, std::collections::BTreeSet::new());
+            let (mut after, mut ids) = (0, std::collections::BTreeSet::new());
             let mut urls = 0;
-            while let Some(message) = transport.next(&subject, behind).await.unwrap() {
-                behind = message.sequence;
+            while let Some(message) = transport.next(&subject, after).await.unwrap() {
+                after = message.sequence;
                 let (id, found) = read_link_batch(&message.bytes, &canonicalizer).unwrap();
                 assert_eq!(id.token, 5);
                 if ids.insert(id) {

@@ -71,16 +71,16 @@ impl Chain {
     }
 
     /// Takes the next message, and the sequence of the message that it follows. A message that cannot be parsed follows none.
-    fn read(&mut self, sequence: u64, behind: Option<u64>) -> Link {
+    fn read(&mut self, sequence: u64, follows: Option<u64>) -> Link {
         self.seen = sequence;
-        match behind {
-            Some(behind) if behind == self.last => {
+        match follows {
+            Some(follows) if follows == self.last => {
                 self.last = sequence;
                 // The listed messages come before the new last message. A message that follows one of them is void in any case.
                 self.void.clear();
                 Link::Next
             }
-            Some(behind) if behind > self.last && !self.void.contains(&behind) => Link::Purged,
+            Some(follows) if follows > self.last && !self.void.contains(&follows) => Link::Purged,
             _ => {
                 self.void.insert(sequence);
                 Link::Void
@@ -158,8 +158,8 @@ impl LogState {
     ) -> Result<(), SuccessionError> {
         let damaged =
             |reason| SuccessionError::Damaged { subject: subject.clone(), sequence: message.sequence, reason };
-        let LogEntry { token, behind, what, .. } = LogEntry::read(&message.bytes).map_err(damaged)?;
-        match self.chain.read(message.sequence, Some(behind)) {
+        let LogEntry { token, follows, what, .. } = LogEntry::read(&message.bytes).map_err(damaged)?;
+        match self.chain.read(message.sequence, Some(follows)) {
             Link::Next => {}
             Link::Void => return Ok(()),
             Link::Purged => return Err(SuccessionError::Purged(subject.clone())),
@@ -262,7 +262,7 @@ impl<T: ClusterTransport> Tenure<T> {
     /// # Errors
     /// If another owner has begun. Nothing more can be written.
     pub(crate) async fn append(&mut self, what: EntryKind) -> Result<(), Fenced> {
-        let entry = LogEntry { token: self.token, serial: self.serial, behind: self.log.last(), what };
+        let entry = LogEntry { token: self.token, serial: self.serial, follows: self.log.last(), what };
         let bytes = entry.to_bytes();
         let mut backoff = Backoff::new();
         loop {
@@ -278,8 +278,8 @@ impl<T: ClusterTransport> Tenure<T> {
                     continue;
                 };
                 let is_own = message.bytes == bytes;
-                let behind = if is_own { Some(entry.behind) } else { behind(&message) };
-                match self.log.chain.read(message.sequence, behind) {
+                let follows = if is_own { Some(entry.follows) } else { follows(&message) };
+                match self.log.chain.read(message.sequence, follows) {
                     Link::Next if is_own => {
                         self.serial += 1;
                         return self.log.apply(self.token, &entry.what).map_err(|reason| {
@@ -314,8 +314,8 @@ impl<T: ClusterTransport> Tenure<T> {
 }
 
 /// The sequence of the message that a message of a log follows.
-fn behind(message: &Message) -> Option<u64> {
-    Some(LogEntry::read(&message.bytes).ok()?.behind)
+fn follows(message: &Message) -> Option<u64> {
+    Some(LogEntry::read(&message.bytes).ok()?.follows)
 }
 
 /// Whether a message is the last of a partition's log that counts, as the log is now.
@@ -329,25 +329,25 @@ pub(crate) async fn is_last<T: ClusterTransport>(
 ) -> Result<bool, Unreachable> {
     let (subject, mut chain) = (ClusterSubject::Journal(partition), Chain::up_to(last));
     while let Some(message) = transport.next(&subject, chain.seen).await? {
-        if chain.read(message.sequence, behind(&message)) != Link::Void {
+        if chain.read(message.sequence, follows(&message)) != Link::Void {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Writes the value of a key after message `behind`, and returns its sequence. The value must differ from all values that others write.
+/// Writes the value of a key after message `after`, and returns its sequence. The value must differ from all values that others write.
 pub(super) async fn append<T: ClusterTransport>(
     transport: &T,
     subject: &ClusterSubject,
-    behind: u64,
+    after: u64,
     bytes: Vec<u8>,
 ) -> Result<u64, Fenced> {
     let mut backoff = Backoff::new();
     loop {
-        let published = transport.publish(subject, bytes.clone(), Some(behind), None).await;
+        let published = transport.publish(subject, bytes.clone(), Some(after), None).await;
         // Two values that are on their way at once may both be kept. A key has only its last value, so the last one counts.
-        while let Ok(found) = transport.next(subject, behind).await {
+        while let Ok(found) = transport.next(subject, after).await {
             match found {
                 Some(message) if message.bytes == bytes => return Ok(message.sequence),
                 Some(_) => return Err(Fenced),

@@ -41,10 +41,10 @@ pub(crate) struct Unreachable(pub(crate) String);
 pub(crate) struct Arrival {
     pub(crate) message: Message,
     /// The message before it on its subject; 0 if there is none.
-    pub(crate) behind: u64,
+    pub(crate) previous: u64,
 }
 
-/// Announces the messages of a subject as they are kept, in order. Some may be missing: a gap shows in the next message's `behind`.
+/// Announces the messages of a subject as they are kept, in order. Some may be missing: a gap shows in the next message's `previous`.
 pub(crate) struct Arrivals(Box<PollArrival>);
 
 type PollArrival = dyn FnMut(&mut Context<'_>) -> Poll<Arrival> + Send;
@@ -63,9 +63,9 @@ impl Arrivals {
     /// Waits for the next message after message `read`. `None` if a message between them was missed.
     pub(crate) async fn next(&mut self, read: u64) -> Option<Message> {
         loop {
-            let Arrival { message, behind } = poll_fn(&mut self.0).await;
+            let Arrival { message, previous } = poll_fn(&mut self.0).await;
             if message.sequence > read {
-                return Some(message).filter(|_| behind == read);
+                return Some(message).filter(|_| previous == read);
             }
         }
     }
@@ -84,7 +84,7 @@ impl Drop for AbortOnDrop {
 /// The system that carries the messages of a cluster: ordered logs, which can refuse a message that is not the next one.
 ///
 /// Answers may be lost, and calls may be slow. A read may be out of date by a moment. Only the promises of [`publish`](Self::publish) and
-/// of an [arrival](Arrival)'s `behind` are relied on.
+/// of an [arrival](Arrival)'s `previous` are relied on.
 pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     /// Stores a message, and returns its sequence once no crash of a server can lose it. With `after`, the message is stored only if the last
     /// message of its subject has this sequence; 0 means that there is none. Of messages with the same `id` within two minutes, only one is
@@ -101,7 +101,7 @@ pub(crate) trait ClusterTransport: fmt::Debug + Send + Sync + 'static {
     fn next(
         &self,
         subject: &ClusterSubject,
-        behind: u64,
+        after: u64,
     ) -> impl Future<Output = Result<Option<Message>, Unreachable>> + Send;
 
     /// The last message of a subject.
@@ -277,7 +277,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_next_message_is_taken_and_a_gap_is_found() {
-        let arrival = |behind, sequence| Arrival { message: Message { sequence, bytes: Vec::new() }, behind };
+        let arrival = |previous, sequence| Arrival { message: Message { sequence, bytes: Vec::new() }, previous };
         let mut all = [arrival(0, 3), arrival(3, 5), arrival(5, 8), arrival(9, 12)].into_iter();
         let mut arrivals = Arrivals::new(move |_| all.next().map_or(Poll::Pending, Poll::Ready));
         let mut next = async |read| arrivals.next(read).await.map(|message| message.sequence);

@@ -21,7 +21,7 @@ const ENTRY_VERSION: u8 = 2;
 ///  1  kind      u8: 1 epoch, 2 journal, 3 counts, 4 released
 ///  2  token     u64, drawn by the owner
 /// 10  serial    u64, counts the messages of an owner
-/// 18  behind    u64, the sequence of the message that it follows; 0 for the first
+/// 18  follows   u64, the sequence of the message that it follows; 0 for the first
 /// 26  the rest by its kind; numbers are little-endian
 ///     checksum  u32, of all before
 /// ```
@@ -32,7 +32,7 @@ const ENTRY_VERSION: u8 = 2;
 pub(crate) struct LogEntry {
     pub(crate) token: u64,
     pub(crate) serial: u64,
-    pub(crate) behind: u64,
+    pub(crate) follows: u64,
     pub(crate) what: EntryKind,
 }
 
@@ -76,7 +76,7 @@ impl LogEntry {
         to.extend([ENTRY_VERSION, kind]);
         to.extend(self.token.to_le_bytes());
         to.extend(self.serial.to_le_bytes());
-        to.extend(self.behind.to_le_bytes());
+        to.extend(self.follows.to_le_bytes());
         match &self.what {
             EntryKind::Epoch { number, node } => {
                 to.extend(number.to_le_bytes());
@@ -105,7 +105,7 @@ impl LogEntry {
             return Err("of a version that is not known here");
         }
         let kind = fields.u8()?;
-        let (token, serial, behind) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (token, serial, follows) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let what = match kind {
             1 => EntryKind::Epoch { number: fields.u64()?, node: fields.rest()?.to_owned() },
             2 => {
@@ -122,7 +122,7 @@ impl LogEntry {
             }
             _ => return Err("of a kind that is not known here"),
         };
-        Ok(Self { token, serial, behind, what })
+        Ok(Self { token, serial, follows, what })
     }
 }
 
@@ -375,7 +375,7 @@ mod tests {
             EntryKind::Released,
         ];
         for what in kinds {
-            let entry = LogEntry { token: 1 << 60, serial: 2, behind: 7, what };
+            let entry = LogEntry { token: 1 << 60, serial: 2, follows: 7, what };
             let bytes = entry.to_bytes();
             assert_eq!(LogEntry::read(&bytes), Ok(entry));
             for end in 0..bytes.len() {

@@ -125,7 +125,7 @@ fn messages_that_no_owner_can_have_written_are_an_error() {
     let subject = ClusterSubject::Journal(PARTITION);
     let mut last = 0;
     let mut write = |token, what| {
-        let bytes = LogEntry { token, serial: 0, behind: last, what }.to_bytes();
+        let bytes = LogEntry { token, serial: 0, follows: last, what }.to_bytes();
         last = now(transport.publish(&subject, bytes, None, None)).unwrap();
         let mut log = LogState::default();
         now(log.read_on(&*transport, PARTITION, |_| Ok(()))).map(|()| log).map_err(|error| error.to_string())
