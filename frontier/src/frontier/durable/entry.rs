@@ -25,7 +25,9 @@
 //!
 //! An absent field takes no bytes. An entry with a URL of 85 bytes takes about 94: its referrer is near, so the step to it is short.
 
-use crate::address::{HostKey, Identity, IdentityBuf, QueueError};
+use std::io;
+
+use crate::address::{Canonicalizer, HostKey, Identity, IdentityBuf, QueueError};
 use crate::bytes::{Fields, varint};
 use crate::frontier::Timestamp;
 use crate::gate::{Found, Position, SeenTest, Via};
@@ -98,6 +100,20 @@ impl<'a> Entry<'a> {
     /// The front queue whose number is this priority, or is closest to it: for a URL that is in none yet.
     pub(crate) fn own_front(score: i64) -> u8 {
         u8::try_from(score.max(0)).unwrap_or(u8::MAX)
+    }
+
+    /// The key of the host whose queue it waits in, or of the queue that its finder named in that place.
+    ///
+    /// # Errors
+    /// If its text is no URL by the rules of today.
+    pub(crate) fn queue_key(&self, canonicalizer: &Canonicalizer) -> io::Result<HostKey> {
+        match self.queue {
+            Some(queue) => Ok(HostKey::of_origin(queue)),
+            None => match canonicalizer.canonicalize(self.wire) {
+                Ok(url) => Ok(url.host_key()),
+                Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            },
+        }
     }
 
     /// The `not_before` of a page that was given up: never, unless it is asked for again.

@@ -259,13 +259,18 @@ impl<J: Journal> Frontier<J> {
         let (host, status, priority) = (lease.host_key(), update, lease.priority);
         let is_overdue = false;
         let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue };
-        let name = self.name_of_page(lease);
+        let name = self.move_ups.name_of_page(lease);
         match self.entry_after(lease, after)? {
             None => {
-                self.commit_return(&Record::Settled(settled), Some(lease.host), None, lease.token)?;
+                self.state.commit_with(
+                    &mut self.journal,
+                    &Record::Settled(settled),
+                    Some(lease.host),
+                    (None, lease.token),
+                )?;
                 if done {
                     self.release_metadata(position, lease.metadata.len());
-                    self.place_left(name, position);
+                    self.move_ups.left(name, position);
                 }
             }
             Some(entry) => {
@@ -276,9 +281,10 @@ impl<J: Journal> Frontier<J> {
                 };
                 let front = entry.not_before.is_none().then_some(priority);
                 let again = Record::Again { settled, entry };
-                let by = self.commit_return(&again, Some(lease.host), url.as_ref(), lease.token)?;
-                self.place_left(name, position);
-                self.place_came(name, by, front);
+                let by =
+                    self.state.commit_with(&mut self.journal, &again, Some(lease.host), (url.as_ref(), lease.token))?;
+                self.move_ups.left(name, position);
+                self.move_ups.came(name, by, front);
                 self.release_metadata(position, lease.metadata.len());
             }
         }
@@ -339,7 +345,7 @@ impl<J: Journal> Frontier<J> {
         let key = self.state.host(id).key.clone();
         let host = HostRecord { host: key.as_str(), status: update, robots: None, was_asked, is_retry: false };
         let record = Record::Host(host);
-        self.commit(&record, Some(id), None).map(drop)
+        self.commit(&record, Some(id)).map(drop)
     }
 }
 

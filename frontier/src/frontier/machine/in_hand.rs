@@ -131,7 +131,7 @@ impl<J: Journal> Frontier<J> {
         if let Some(token) = lease.token {
             let (bytes, keeps_tries) = (lease.received, lease.keeps_tries);
             let record = AnsweredRecord { host: lease.host_key(), status: update, token, bytes, keeps_tries };
-            let journaled = self.commit(&Record::Answered(record), Some(lease.host), None).map(drop);
+            let journaled = self.commit(&Record::Answered(record), Some(lease.host)).map(drop);
             return (rest.over, journaled);
         }
         let before = &self.state.host(lease.host).status;

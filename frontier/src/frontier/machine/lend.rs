@@ -179,10 +179,10 @@ impl<J: Journal> Frontier<J> {
         let (host, round) = (self.state.host(id).key.clone(), self.state.rules().number);
         let to = Aside { round, refusal };
         let record = AsideRecord { host: host.as_str(), position, priority, to, from: None };
-        let name = self.name_of(position)?;
-        self.commit(&Record::Aside(record), Some(id), None)?;
-        self.place_changed(name, position, None);
-        self.keep_score(position, priority)?;
+        let name = self.move_ups.name_at(&mut self.journal, position)?;
+        self.commit(&Record::Aside(record), Some(id))?;
+        self.move_ups.changed(name, position, None);
+        self.state.keep_score(&mut self.journal, position, priority)?;
         self.queues.url_left(position);
         self.drops.note(&mut self.journal, position, refusal)
     }
@@ -224,7 +224,7 @@ impl<J: Journal> Frontier<J> {
                 break;
             }
             why = refusal;
-            let name = move_ups.as_ref().and_then(|move_ups| move_ups.name_of(&entry));
+            let name = move_ups.name_of(&entry);
             dropped.push((position, entry.metadata.len(), name));
             *drops -= 1;
         }
@@ -232,10 +232,10 @@ impl<J: Journal> Frontier<J> {
         let key = host.key.clone();
         let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
         let record = DisallowedRecord { host: key.as_str(), priority, first: first.position, urls, refusal };
-        self.commit(&Record::Disallowed(record), Some(id), None)?;
+        self.commit(&Record::Disallowed(record), Some(id))?;
         dropped.into_iter().try_for_each(|(position, metadata, name)| {
             self.queues.url_left(position);
-            self.place_left(name, position);
+            self.move_ups.left(name, position);
             self.release_metadata(position, metadata);
             self.drops.note(&mut self.journal, position, refusal)
         })
@@ -254,7 +254,7 @@ impl<J: Journal> Frontier<J> {
         let (key, status) = (host.key.clone(), host.status.clone());
         let (host, robots) = (key.as_str(), Some(RobotsRecord::Unknown));
         let record = Record::Host(HostRecord { host, status, robots, was_asked: false, is_retry: false });
-        self.commit(&record, Some(id), None)?;
+        self.commit(&record, Some(id))?;
         Ok(false)
     }
 

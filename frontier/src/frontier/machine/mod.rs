@@ -1,8 +1,8 @@
 //! The frontier as a state machine: it decides what to do now, and journals each change before it makes it.
 //!
 //! [`Frontier`] has the state, the queues of hosts that follow from it, and the outstanding leases. Here URLs are submitted, and
-//! [`next`](Frontier::next) takes the host whose turn it is. All changes of the state go through `commit`, which is here too: the journal
-//! takes the record, then the state applies it. Hosts come into memory here, and leave it. The other modules are one task each:
+//! [`next`](Frontier::next) takes the host whose turn it is. All changes of the state go through [`State::commit`]: the journal takes the
+//! record, then the state applies it. Hosts come into memory here, and leave it. The other modules are one task each:
 //!
 //! - `host_queues`: who may be asked now, who waits and for what, and what is lent out. It decides nothing that is journaled.
 //! - `batch`: many requests come in, or leases go out, in one call.
@@ -13,8 +13,8 @@
 //! - `queue_robots`: a named queue's turn, whose pages go by the robots.txt of their URLs' origins.
 //! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
 //!   of hosts. Hosts that fail are retired, and asked again.
-//! - `reprioritize`: URLs that wait get other priorities; `score_table` has these by name.
-//! - `move_up`: URLs that wait are found again with better priorities; `waiting_table` has their places.
+//! - `reprioritize`: URLs that wait get other priorities, or are found again with better ones. `moving` has the steps, `score_table` the new
+//!   priorities by name, `move_ups` where each URL waits.
 //! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
 //! - `asked`: requests that did not come from here.
 //! - `in_hand`: the two ends of a lease: its host has answered, and its page is complete.
@@ -43,7 +43,8 @@ mod complete;
 mod host_queues;
 mod in_hand;
 mod lend;
-mod move_up;
+mod move_ups;
+mod moving;
 mod options;
 mod queue_robots;
 mod rate;
@@ -57,7 +58,6 @@ pub(crate) mod statistics;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod waiting_table;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -65,22 +65,22 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::{CanonicalUrl, HostKey};
+use crate::address::HostKey;
 use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image};
-use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable, QueueOrder};
-use crate::frontier::state::{Change, PendingParts, State};
-use crate::frontier::{FrontQueue, LeaseToken, Next, Timestamp};
+use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable};
+use crate::frontier::state::State;
+use crate::frontier::{FrontQueue, Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position, Via};
 use host_queues::{FrontTurn, HostQueues};
+use move_ups::MoveUps;
 use rate::Rate;
 use robots::RobotsCopies;
 use robots_turn::QueueRobots;
 use statistics::Drops;
-use waiting_table::MoveUps;
 
+pub use moving::Reprioritized;
 pub use options::{FrontierError, FrontierOptions, FrontierStatistics};
 pub use reprioritize::WaitingUrl;
-pub use score_table::Reprioritized;
 #[cfg(test)]
 pub(crate) use statistics::Dropped;
 
@@ -125,8 +125,6 @@ pub struct Frontier<J: Journal = Arena> {
     politeness: Arc<PolitenessTable>,
     /// Redirects in a row that are followed.
     redirects: u8,
-    /// The order of hosts that have no rule about it.
-    order: QueueOrder,
     /// Marks its leases, so that another frontier's are recognized.
     id: u64,
     /// Who may be asked now, who waits, and what is lent out.
@@ -149,8 +147,8 @@ pub struct Frontier<J: Journal = Arena> {
     key_of_plain: String,
     /// URLs that were queued with others of the closest priority.
     shared_priorities: u64,
-    /// Where each URL waits; only if URLs move up.
-    move_ups: Option<Box<MoveUps>>,
+    /// Where each URL waits, if URLs move up.
+    move_ups: MoveUps,
 }
 
 /// The most disallowed URLs that one call drops, so that a host with a million of them does not stop the others.
@@ -186,16 +184,14 @@ impl<J: Journal> Frontier<J> {
     /// another process may have asked them before.
     pub(crate) fn of(state: State, options: &FrontierOptions, journal: J, since: Option<Timestamp>) -> Self {
         let politeness = Arc::clone(state.hosts().politeness_table());
-        let mut queues =
-            HostQueues::new(Arc::clone(&politeness), (options.traps.domain_lead, options.pages_in_hand), since);
+        let mut queues = HostQueues::new(Arc::clone(&politeness), options, since);
         queues.leave_pages(&state);
-        let move_ups = options.move_up.then(|| Box::new(MoveUps::new(state.gate())));
+        let move_ups = MoveUps::new(state.gate(), options.move_up);
         Self {
             state,
             journal,
             politeness,
             redirects: options.traps.redirects,
-            order: options.order,
             id: RandomState::new().hash_one("frontier"),
             queues,
             rate: Rate::new(options.rate_limits()),
@@ -246,12 +242,13 @@ impl<J: Journal> Frontier<J> {
         }
         let host = self.row(found.queue.as_ref().map_or(found.url.origin(), HostKey::as_str), now)?;
         let priority = self.front_queue(priority)?;
-        let entry = Entry { after: self.place_in_queue(host, priority), ..Entry::of(&found, priority) };
-        let position = self.commit(&Record::Admitted(entry), Some(host), None)?;
+        let entry =
+            Entry { after: self.queues.place_of_new(&self.state, host, priority), ..Entry::of(&found, priority) };
+        let position = self.commit(&Record::Admitted(entry), Some(host))?;
         if let Some(position) = position {
             self.queues.url_came(position, now);
         }
-        self.place_came(Some(fingerprint), position, Some(priority));
+        self.move_ups.came(Some(fingerprint), position, Some(priority));
         self.queues.arrived(&mut self.state, host, priority, now);
         if !found.metadata.is_empty() {
             self.gate().note_held(self.journal.held());
@@ -350,7 +347,7 @@ impl<J: Journal> Frontier<J> {
         match back.priorities().find(priority, |front| back.is_unused(front)) {
             FrontQueue::Exact(front) => Ok(front),
             FrontQueue::Free(front) => {
-                self.commit(&Record::Priority { front, priority }, None, None)?;
+                self.commit(&Record::Priority { front, priority }, None)?;
                 self.queues.reorder(&self.state);
                 Ok(front)
             }
@@ -361,53 +358,31 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// How many URLs of its host and priority a URL that is queued now goes after; `None` for all.
+    /// [Commits](State::commit) a record about this host, if it is about one.
     #[inline]
-    pub(super) fn place_in_queue(&self, id: HostId, priority: u8) -> Option<u16> {
-        let host = self.state.host(id);
-        match self.politeness.policy(host.policy).order.unwrap_or(self.order) {
-            QueueOrder::Fifo => None,
-            QueueOrder::Lifo => Some(self.queues.first_place(&self.state, id, priority)),
-        }
-    }
-
-    /// The only way the state changes: the journal takes the record first, then the state applies it. Returns the record's position in the
-    /// journal.
-    ///
-    /// `host` is the host that the record is about, and `remember` a URL to add to the seen set: the state can look up neither by itself.
-    pub(crate) fn commit(
-        &mut self,
-        record: &Record<'_>,
-        host: Option<HostId>,
-        remember: Option<&CanonicalUrl>,
-    ) -> io::Result<Option<Position>> {
-        self.commit_return(record, host, remember, None)
-    }
-
-    /// The same, for a record with which the lease of this token comes back.
-    pub(crate) fn commit_return(
-        &mut self,
-        record: &Record<'_>,
-        host: Option<HostId>,
-        remember: Option<&CanonicalUrl>,
-        token: Option<LeaseToken>,
-    ) -> io::Result<Option<Position>> {
-        let at = self.journal.append(record)?;
-        self.state.apply(&Change { record, at, host, remember, token, fresh: PendingParts::ALL });
-        Ok(at)
+    fn commit(&mut self, record: &Record<'_>, host: Option<HostId>) -> io::Result<Option<Position>> {
+        self.state.commit(&mut self.journal, record, host)
     }
 }
 
 /// Hosts come into memory, and leave it.
 impl<J: Journal> Frontier<J> {
-    /// Places all hosts, which are in no list yet. Called once, at the end of a resume.
+    /// Finds what waits, takes up what is lent out, and places all hosts, which are in no list yet. Called once, at the end of a resume.
     ///
     /// # Errors
     /// If the journal cannot be read.
-    pub(crate) fn place_all(&mut self, now: Timestamp) -> io::Result<()> {
+    pub(crate) fn take_up(&mut self, now: Timestamp) -> io::Result<()> {
+        self.move_ups.find_all(&self.state, &mut self.journal)?;
+        self.lend_again(now)?;
         self.join_servers(now)?;
         self.queues.place_all(&mut self.state, now);
         Ok(())
+    }
+
+    /// All places of the table of [`MoveUps`], and all that the queues have.
+    #[cfg(test)]
+    pub(crate) fn all_places(&mut self) -> [std::collections::BTreeSet<crate::frontier::queues::WaitingPlace>; 2] {
+        self.move_ups.all_places(&self.state)
     }
 
     /// Evicts the hosts of these images that have not changed since, and says how many it evicted. The journal must have each of these

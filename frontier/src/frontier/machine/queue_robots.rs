@@ -127,9 +127,9 @@ impl<J: Journal> Frontier<J> {
         let Queued { position, priority } = first;
         let key = self.state.host(id).key.clone();
         let record = DisallowedRecord { host: key.as_str(), priority, first: position, urls: 1, refusal };
-        let name = self.name_of(position)?;
-        self.commit(&Record::Disallowed(record), Some(id), None)?;
-        self.place_left(name, position);
+        let name = self.move_ups.name_at(&mut self.journal, position)?;
+        self.commit(&Record::Disallowed(record), Some(id))?;
+        self.move_ups.left(name, position);
         self.queues.url_left(position);
         self.release_metadata(position, metadata);
         self.drops.note(&mut self.journal, position, refusal)

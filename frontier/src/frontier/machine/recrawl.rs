@@ -179,9 +179,10 @@ impl<J: Journal> Frontier<J> {
             return Ok(Some(refusal));
         }
         let entry = Entry { not_before: Some(at), ..Entry::of(found, Entry::own_front(found.score())) };
-        let position = self.commit(&Record::Admitted(entry), None, Some(&found.url))?;
-        let name = self.move_ups.is_some().then(|| found.fingerprint(self.gate().fingerprint_key()));
-        self.place_came(name, position, None);
+        let position =
+            self.state.commit_with(&mut self.journal, &Record::Admitted(entry), None, (Some(&found.url), None))?;
+        let name = self.move_ups.are_on().then(|| found.fingerprint(self.gate().fingerprint_key()));
+        self.move_ups.came(name, position, None);
         if !found.metadata.is_empty() {
             self.gate().note_held(self.journal.held());
         }
@@ -205,7 +206,7 @@ impl<J: Journal> Frontier<J> {
     /// Moves one URL from the schedule to its host's queue. The entry is read for the URL's text: its host may be evicted or new.
     fn release_first(&mut self, position: Position, canonicalizer: &Canonicalizer, now: Timestamp) -> io::Result<()> {
         let entry = self.journal.read(position)?;
-        let (score, key) = (entry.score, key_of(&entry, canonicalizer)?);
+        let (score, key) = (entry.score, entry.queue_key(canonicalizer)?);
         let host = self.row(key.as_str(), now)?;
         self.queue_due((host, key.as_str()), (position, score), None, now)
     }
@@ -219,23 +220,12 @@ impl<J: Journal> Frontier<J> {
         now: Timestamp,
     ) -> io::Result<()> {
         let priority = self.front_queue(self.state.rescored().get(position).unwrap_or(score))?;
-        let after = self.place_in_queue(id, priority);
-        let name = self.name_of(position)?;
-        self.commit(&Record::Due(DueRecord { host, position, priority, from, after }), Some(id), None)?;
-        self.place_changed(name, position, Some(priority));
+        let after = self.queues.place_of_new(&self.state, id, priority);
+        let name = self.move_ups.name_at(&mut self.journal, position)?;
+        self.commit(&Record::Due(DueRecord { host, position, priority, from, after }), Some(id))?;
+        self.move_ups.changed(name, position, Some(priority));
         self.queues.arrived(&mut self.state, id, priority, now);
         Ok(())
-    }
-}
-
-/// The key of the host whose queue a URL waits in, or of the queue that its finder named in that place.
-pub(super) fn key_of(entry: &Entry<'_>, canonicalizer: &Canonicalizer) -> io::Result<HostKey> {
-    match entry.queue {
-        Some(queue) => Ok(HostKey::of_origin(queue)),
-        None => match canonicalizer.canonicalize(entry.wire) {
-            Ok(url) => Ok(url.host_key()),
-            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
-        },
     }
 }
 
@@ -328,7 +318,7 @@ impl<J: Journal> Frontier<J> {
         self.journal.keep_dropped(rules)?;
         self.gate().set_dropped(rules)?;
         let digest = self.state.rules_digest();
-        Ok(self.commit(&Record::Rules { digest }, None, None).map(drop)?)
+        Ok(self.commit(&Record::Rules { digest }, None).map(drop)?)
     }
 
     /// Sets the URLs of dropped hosts aside at once: a failing host may rest for hours, and its URLs would delay the end of the crawl by
@@ -391,14 +381,14 @@ impl<J: Journal> Frontier<J> {
             {
                 let record =
                     AsideRecord { host: "", position, priority, to: Aside { round, refusal }, from: Some(from) };
-                self.commit(&Record::Aside(record), None, None)?;
+                self.commit(&Record::Aside(record), None)?;
                 continue;
             }
-            let key = key_of(&entry, &canonicalizer)?;
+            let key = entry.queue_key(&canonicalizer)?;
             let (id, host, from) = (self.row(key.as_str(), now)?, key.as_str(), Some(from));
             if let Some(refusal) = ruled.err().or_else(|| self.state.budget_refusal(id)) {
                 let record = AsideRecord { host, position, priority, to: Aside { round, refusal }, from };
-                self.commit(&Record::Aside(record), Some(id), None)?;
+                self.commit(&Record::Aside(record), Some(id))?;
                 continue;
             }
             self.queue_due((id, host), (position, score), from, now)?;
@@ -431,7 +421,7 @@ impl<J: Journal> Frontier<J> {
             let entry = self.journal.read(position)?;
             let verdict = judge_again(self.state.gate(), &entry);
             if self.politeness.has_budgets() && was.is_some() && verdict.is_ok() {
-                let key = key_of(&entry, self.state.gate().canonicalizer()).ok();
+                let key = entry.queue_key(self.state.gate().canonicalizer()).ok();
                 spent = key.map_or(Ok(None), |key| self.spent_of(&key))?;
             }
             match (verdict.err().or(spent), was) {
@@ -468,7 +458,7 @@ impl<J: Journal> Frontier<J> {
         let mut asked = 0;
         while let Some(position) = self.state.schedule().first_parked() {
             let entry = self.journal.read(position)?;
-            let (score, key) = (entry.score, key_of(&entry, &canonicalizer)?);
+            let (score, key) = (entry.score, entry.queue_key(&canonicalizer)?);
             let host = self.row(key.as_str(), now)?;
             self.forgive(host, now)?;
             self.queue_due((host, key.as_str()), (position, score), None, now)?;

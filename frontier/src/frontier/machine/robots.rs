@@ -266,12 +266,12 @@ impl<J: Journal> Frontier<J> {
             let (key, status) = (key.clone(), status.clone());
             let host = key.as_str();
             let file = HostRecord { host, status, robots: Some(news), was_asked: false, is_retry: false };
-            self.commit(&Record::Host(file), Some(turn.of), None)?;
+            self.commit(&Record::Host(file), Some(turn.of))?;
             self.queue_robots.note(turn.by, key);
         }
         let key = self.state.host(turn.by).key.clone();
         let record = Record::Host(HostRecord { host: key.as_str(), status: update, robots, was_asked, is_retry });
-        self.commit(&record, Some(turn.by), None).map(drop)
+        self.commit(&record, Some(turn.by)).map(drop)
     }
 
     /// The next hop of a host's robots.txt. `None` if the target is no URL or the hops are too many: the file then counts as missing, which

@@ -1,19 +1,12 @@
-//! For [`reprioritize`](super::Frontier::reprioritize): new priorities by name ([`ScoreTable`]), a walk over everything that waits
-//! ([`Walk`]), and which front queues the priorities go to.
+//! New priorities by name ([`ScoreTable`]), and which front queues they go to.
 //!
 //! Names are numbers: positions or fingerprints. They are sorted once, and the place of a name among them is guessed from its size: both
 //! kinds are spread evenly enough that a lookup touches two cache lines. So a walk over ten million URLs is not slowed by ten million
 //! names.
 
 use std::hint::black_box;
-use std::io;
 
-use super::Frontier;
-use crate::frontier::Priorities;
-use crate::frontier::durable::{Journal, MovesBuf, Record};
-use crate::frontier::hosts::HostId;
 use crate::frontier::queues::Back;
-use crate::gate::Position;
 
 /// New priorities by name.
 #[derive(Debug)]
@@ -139,129 +132,23 @@ impl ScoreTable {
     }
 }
 
-/// What became of new priorities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Reprioritized {
-    /// URLs that have their new priority now.
-    pub moved: u64,
-    /// URLs that had it already.
-    pub unchanged: u64,
-    /// URLs that are lent out, or were tried and go next: they keep their priority and their place.
-    pub out: u64,
-    /// Names of no URL that waits: it is done, dropped, or was never admitted.
-    pub unknown: u64,
-}
-
-/// A walk over what waits, with memory that is used again for each host.
-#[derive(Debug)]
-pub(super) struct Walk<'a> {
-    pub(super) named: &'a ScoreTable,
-    /// The front queues in which named URLs may be; `None` for all.
-    pub(super) levels: Option<[bool; 256]>,
-    pub(super) done: Reprioritized,
-    /// URLs that share a front queue with others of the closest priority.
-    pub(super) shared: u64,
-    /// The moves of a host.
-    pub(super) lists: Vec<MovesBuf>,
-    /// The next hosts, each with the end of its URLs in `next`.
-    pub(super) hosts: Vec<(HostId, usize)>,
-    /// The next URLs, each with its front queue, and its place there; and their new priorities.
-    pub(super) next: Vec<(Position, u8, usize)>,
-    pub(super) scores: Vec<Option<i64>>,
-    /// Priorities that were looked up, each with the closest front queue.
-    closest: Box<[Option<(i64, u8)>; 256]>,
-    /// Where URLs near the front of their levels left, and where URLs went; only for hosts whose order is last in, first out.
-    pub(super) left: Vec<(u8, usize)>,
-    pub(super) to: Vec<u8>,
-    /// The text of a host's key.
-    pub(super) key: String,
-}
-
-impl<'a> Walk<'a> {
-    pub(super) fn over(named: &'a ScoreTable) -> Self {
-        Self {
-            named,
-            levels: None,
-            done: Reprioritized::default(),
-            shared: 0,
-            lists: vec![MovesBuf::default()],
-            hosts: Vec::new(),
-            next: Vec::new(),
-            scores: Vec::new(),
-            closest: Box::new([None; 256]),
-            left: Vec::new(),
-            to: Vec::new(),
-            key: String::new(),
+/// Which front queues without URLs are to stand for these priorities, which URLs are to get. If there are too few, it chooses priorities
+/// that split the URLs evenly, so that each of the others has a close one.
+pub(super) fn new_fronts(back: &Back, mut scores: Vec<i64>) -> Vec<(i64, u8)> {
+    scores.sort_unstable();
+    let mut is_wanted = [false; 256];
+    // Priorities without a front queue, each with the number of its URLs.
+    let mut wanted: Vec<(i64, usize)> = Vec::new();
+    for equal in scores.chunk_by(|one, other| one == other) {
+        match back.priorities().exact(equal[0]) {
+            Some(front) => is_wanted[usize::from(front)] = true,
+            None => wanted.push((equal[0], equal.len())),
         }
     }
-
-    /// Looks the next URLs up.
-    pub(super) fn look_up(&mut self) {
-        let names = self.next.iter().map(|(position, ..)| position.to_u64());
-        self.named.prefetch(names.clone());
-        self.scores.clear();
-        self.scores.extend(names.map(|name| self.named.get(name)));
-    }
-
-    /// The front queue that is closest to a priority. During a walk, it does not change.
-    pub(super) fn closest(&mut self, score: i64, priorities: &Priorities) -> u8 {
-        let [.., place] = score.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
-        match &mut self.closest[usize::from(place)] {
-            Some((known, front)) if *known == score => *front,
-            place => place.insert((score, priorities.closest(score))).1,
-        }
-    }
-
-    /// Over these front queues only.
-    pub(super) fn over_levels(named: &'a ScoreTable, levels: [bool; 256]) -> Self {
-        Self { levels: Some(levels), ..Self::over(named) }
-    }
-
-    /// URLs that moved.
-    pub(super) fn moved(&self) -> u64 {
-        self.done.moved
-    }
-
-    /// Of these, URLs that share a front queue with others of the closest priority.
-    pub(super) fn shared(&self) -> u64 {
-        self.shared
-    }
-}
-
-impl<J: Journal> Frontier<J> {
-    /// Lets front queues without URLs stand for these priorities, which URLs are to get. If there are too few, it chooses priorities that
-    /// split the URLs evenly, so that each of the others has a close one.
-    pub(super) fn take_fronts(&mut self, mut scores: Vec<i64>) -> io::Result<()> {
-        scores.sort_unstable();
-        let back = self.state.back();
-        let mut is_wanted = [false; 256];
-        // Priorities without a front queue, each with the number of its URLs.
-        let mut wanted: Vec<(i64, usize)> = Vec::new();
-        for equal in scores.chunk_by(|one, other| one == other) {
-            match back.priorities().exact(equal[0]) {
-                Some(front) => is_wanted[usize::from(front)] = true,
-                None => wanted.push((equal[0], equal.len())),
-            }
-        }
-        let is_free = |front: &u8| !is_wanted[usize::from(*front)] && is_unused(back, *front);
-        // As for single URLs: those with the greatest numbers first, since the others may be needed for depths.
-        let free: Vec<u8> = (0..=u8::MAX).rev().filter(is_free).collect();
-        for (priority, front) in spread(wanted, free.len()).into_iter().zip(free) {
-            self.commit(&Record::Priority { front, priority }, None, None)?;
-            self.queues.reorder(&self.state);
-        }
-        Ok(())
-    }
-
-    /// Whether a front queue has no URL.
-    pub(super) fn has_free_front(&self) -> bool {
-        (0..=u8::MAX).any(|front| is_unused(self.state.back(), front))
-    }
-}
-
-fn is_unused(back: &Back, front: u8) -> bool {
-    back.is_unused(front)
+    let is_free = |front: &u8| !is_wanted[usize::from(*front)] && back.is_unused(*front);
+    // As for single URLs: those with the greatest numbers first, since the others may be needed for depths.
+    let free: Vec<u8> = (0..=u8::MAX).rev().filter(is_free).collect();
+    spread(wanted, free.len()).into_iter().zip(free).collect()
 }
 
 /// At most `most` of these ascending priorities: all of them, or a choice with about equally many URLs between two.

@@ -39,8 +39,7 @@ impl<J: Journal> Frontier<J> {
     pub fn statistics(&self) -> FrontierStatistics {
         let (state, count) = (&self.state, self.state.count());
         let seated = self.queues.statistics(self.rate.is_limited());
-        let places = self.move_ups.as_ref().map_or(0, |move_ups| move_ups.memory());
-        let (queues, journal) = (state.queues_memory() + places, self.journal.memory());
+        let (queues, journal) = (state.queues_memory() + self.move_ups.memory(), self.journal.memory());
         FrontierStatistics {
             queued: count.queued - (seated.leased - seated.leased_robots),
             scheduled: state.schedule().len() + state.schedule().aside(state.rules().number),
@@ -51,7 +50,7 @@ impl<J: Journal> Frontier<J> {
             retired_hosts: count.retired_hosts,
             expired: self.expired,
             shared_priorities: self.shared_priorities,
-            moved_up: self.move_ups.as_ref().map_or(0, |move_ups| move_ups.count),
+            moved_up: self.move_ups.count(),
             not_looked_at: state.gate().missed_again(),
             unreachable: state.schedule().parked(),
             memory: seated.memory + (state.hosts_memory() + queues + journal) as u64,

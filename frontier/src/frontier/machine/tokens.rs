@@ -140,7 +140,7 @@ impl<J: Journal> Frontier<J> {
         if deadline <= before {
             return Ok(before);
         }
-        self.commit(&Record::Extended { token, deadline }, None, None)?;
+        self.commit(&Record::Extended { token, deadline }, None)?;
         Ok(deadline)
     }
 
@@ -201,7 +201,7 @@ impl<J: Journal> Frontier<J> {
         let attempt = if page.is_some() { 0 } else { lease.attempt };
         let lent =
             LentRecord { token, deadline: deadline(lease.lent_at, timeout), page, host, for_other, url, attempt };
-        self.commit(&Record::Lent(lent), Some(lease.host), None)?;
+        self.commit(&Record::Lent(lent), Some(lease.host))?;
         self.state.leases_mut().begin();
         lease.token = Some(token);
         Ok(())
@@ -222,7 +222,7 @@ impl<J: Journal> Frontier<J> {
     /// no URL: [`whole`](Self::whole) reads it.
     fn redeem_for(&mut self, token: LeaseToken, outcome: &Outcome) -> Result<Lease, FrontierError> {
         let Some(out) = self.state.leases().get(token).copied() else { return Err(self.refused(token)) };
-        let needs_url = self.move_ups.is_some() || matches!(outcome, Outcome::Moved { .. });
+        let needs_url = self.move_ups.are_on() || matches!(outcome, Outcome::Moved { .. });
         let Some(position) = out.page.position().filter(|_| out.page.is_plain() && !needs_url) else {
             return Ok(self.lease_of(token, &out)?);
         };
@@ -315,7 +315,7 @@ impl<J: Journal> Frontier<J> {
         let completion = match completion {
             Ok(completion) => {
                 let record = Record::Returned { token, is_overdue: false };
-                self.commit(&record, None, None).map(|_| completion)
+                self.commit(&record, None).map(|_| completion)
             }
             failed => failed,
         };
@@ -373,13 +373,15 @@ impl<J: Journal> Frontier<J> {
             cost: HostCost::default(),
             is_overdue: true,
         };
-        self.commit_return(&Record::Settled(settled), Some(lease.host), None, lease.token).map(drop)
+        self.state
+            .commit_with(&mut self.journal, &Record::Settled(settled), Some(lease.host), (None, lease.token))
+            .map(drop)
     }
 
     /// A robots.txt is asked for again once its host has rested; a page that was to be given up is lent again at once.
     fn other_is_overdue(&mut self, lease: &Lease, now: Timestamp) -> io::Result<()> {
         let Some(token) = lease.token else { return Ok(()) };
-        self.commit(&Record::Returned { token, is_overdue: true }, None, None)?;
+        self.commit(&Record::Returned { token, is_overdue: true }, None)?;
         if lease.trouble.is_some() {
             return Ok(());
         }
@@ -387,7 +389,7 @@ impl<J: Journal> Frontier<J> {
         let mut status = host.status.clone();
         status.due = status.due.max(now + host.delay(&self.politeness));
         let record = HostRecord { host: lease.host_key(), status, robots: None, was_asked: true, is_retry: true };
-        self.commit(&Record::Host(record), Some(lease.host), None).map(drop)
+        self.commit(&Record::Host(record), Some(lease.host)).map(drop)
     }
 
     /// Why a page that goes out is to be given up: it has been lent as often as it may be, and each lease ended by its deadline.

@@ -54,17 +54,20 @@ mod restore;
 mod resume;
 mod save;
 
+use std::io;
 use std::sync::Arc;
 
-use crate::address::Fingerprint;
-use crate::frontier::Validators;
-use crate::frontier::durable::{Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Record, RuleRound, Settled};
+use crate::address::{CanonicalUrl, Fingerprint};
+use crate::frontier::durable::{
+    Aside, AsideRecord, DisallowedRecord, Entry, HostRecord, Journal, Record, RuleRound, Settled,
+};
 use crate::frontier::hosts::{
     Evicted, GroupUsage, Host, HostCost, HostId, HostPolicy, HostStatistics, HostStatus, Hosts, PolitenessTable,
     RobotsFile, RulesCache, SchedulingStates, SpentBudget, Usage,
 };
 use crate::frontier::queues::{Back, Queued, Schedule, Taken};
 use crate::frontier::robots::Robots;
+use crate::frontier::{LeaseToken, Validators};
 use crate::gate::{Gate, Insertion, Position, Refusal, SeenTest};
 use crate::seen::{Removal, SeenError};
 
@@ -121,6 +124,33 @@ impl State {
             leases: LeaseTable::default(),
             rescored: Rescored::default(),
         }
+    }
+
+    /// The only way in which a running frontier changes what it knows: the journal takes the record first, then it is [applied](Self::apply).
+    /// Returns the record's position in the journal.
+    ///
+    /// `host` is the host that the record is about: the state cannot look it up by itself.
+    #[inline]
+    pub(crate) fn commit(
+        &mut self,
+        journal: &mut impl Journal,
+        record: &Record<'_>,
+        host: Option<HostId>,
+    ) -> io::Result<Option<Position>> {
+        self.commit_with(journal, record, host, (None, None))
+    }
+
+    /// The same, with a URL to add to the seen set, or for a record with which the lease of this token comes back.
+    pub(crate) fn commit_with(
+        &mut self,
+        journal: &mut impl Journal,
+        record: &Record<'_>,
+        host: Option<HostId>,
+        (remember, token): (Option<&CanonicalUrl>, Option<LeaseToken>),
+    ) -> io::Result<Option<Position>> {
+        let at = journal.append(record)?;
+        self.apply(&Change { record, at, host, remember, token, fresh: PendingParts::ALL });
+        Ok(at)
     }
 
     /// Applies a record. O(log hosts); for dropped URLs, O(their number).

@@ -17,9 +17,11 @@
 //! begins with a step of 0.
 
 use std::collections::BTreeMap;
+use std::io;
 
+use super::State;
 use crate::frontier::PRIORITIES;
-use crate::frontier::durable::{Scores, ScoresBuf};
+use crate::frontier::durable::{Journal, Record, Scores, ScoresBuf};
 use crate::gate::Position;
 
 /// How a piece begins.
@@ -90,6 +92,25 @@ impl Rescored {
     pub(super) fn load(&mut self, piece: &[u8]) -> Option<Result<(), &'static str>> {
         let scores = Scores::read(piece.strip_prefix(&BEGINNING)?);
         Some(scores.map(|scores| self.set(scores)))
+    }
+}
+
+impl State {
+    /// A URL of this priority was set aside. If it was moved before, its priority is kept: its entry has another.
+    ///
+    /// # Errors
+    /// If the journal fails.
+    pub(crate) fn keep_score(&mut self, journal: &mut impl Journal, position: Position, front: u8) -> io::Result<()> {
+        if !self.rescored().has_moved() {
+            return Ok(());
+        }
+        let score = self.back().priorities().of(front);
+        if journal.read(position)?.score == score {
+            return Ok(());
+        }
+        let mut list = ScoresBuf::default();
+        list.url(position, score);
+        self.commit(journal, &Record::Rescored(list.list()), None).map(drop)
     }
 }
 

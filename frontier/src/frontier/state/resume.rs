@@ -341,9 +341,7 @@ impl Resume {
         }
         // It is not known when a host of each group was last asked. The address of each host is reported when it is next asked.
         let mut frontier = Frontier::of(self.state, &self.options, journal, (!is_new).then_some(now));
-        frontier.find_places()?;
-        frontier.lend_again(now)?;
-        frontier.place_all(now)?;
+        frontier.take_up(now)?;
         Ok(frontier)
     }
 

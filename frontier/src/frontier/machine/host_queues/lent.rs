@@ -30,7 +30,7 @@ use std::time::Duration;
 use ahash::AHashMap;
 
 use super::HostQueues;
-use crate::frontier::hosts::{Host, HostId, HostState, Rest};
+use crate::frontier::hosts::{Host, HostId, HostState, QueueOrder, Rest};
 use crate::frontier::queues::Queued;
 use crate::frontier::state::State;
 use crate::frontier::{Lease, Outcome, Timestamp};
@@ -165,6 +165,17 @@ impl HostQueues {
     /// The pages of a host that are out; empty for a host with one lease at a time.
     pub(crate) fn pages_of(&self, id: HostId) -> &[Position] {
         self.lent.pages_of(id)
+    }
+
+    /// Whether the last of this host's URLs goes first.
+    pub(crate) fn is_lifo(&self, state: &State, id: HostId) -> bool {
+        self.politeness.policy(state.host(id).policy).order.unwrap_or(self.order) == QueueOrder::Lifo
+    }
+
+    /// How many URLs of its host and priority a URL that is queued now goes after; `None` for all.
+    #[inline]
+    pub(crate) fn place_of_new(&self, state: &State, id: HostId, priority: u8) -> Option<u16> {
+        self.is_lifo(state, id).then(|| self.first_place(state, id, priority))
     }
 
     /// The place of a new URL of this host within its priority, if the last goes first: after the pages that are out or were tried, which

@@ -23,9 +23,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Frontier, FrontierStatistics};
+use super::{Frontier, FrontierOptions, FrontierStatistics};
 use crate::frontier::durable::Journal;
-use crate::frontier::hosts::{FailingHosts, HostId, HostState, Patience, PolitenessTable};
+use crate::frontier::hosts::{FailingHosts, HostId, HostState, Patience, PolitenessTable, QueueOrder};
 use crate::frontier::queues::{Agenda, Domains, Front, RateGroups};
 use crate::frontier::state::State;
 use crate::frontier::{Lease, Timestamp};
@@ -38,6 +38,8 @@ use waits::Waits;
 #[derive(Debug)]
 pub(crate) struct HostQueues {
     politeness: Arc<PolitenessTable>,
+    /// The order of hosts that have no rule about it.
+    order: QueueOrder,
     /// Some hosts may have several requests out at once.
     lends_concurrently: bool,
     /// Hosts that may be asked now.
@@ -113,15 +115,12 @@ enum Hindrance {
 
 impl HostQueues {
     /// No host is in a queue. Rate groups first rest from `since` on, if another process was there before.
-    pub(super) fn new(
-        politeness: Arc<PolitenessTable>,
-        (domain_lead, pages_in_hand): (u32, usize),
-        since: Option<Timestamp>,
-    ) -> Self {
+    pub(super) fn new(politeness: Arc<PolitenessTable>, options: &FrontierOptions, since: Option<Timestamp>) -> Self {
         Self {
-            most_in_hand: pages_in_hand as u64,
+            order: options.order,
+            most_in_hand: options.pages_in_hand as u64,
             rate_groups: RateGroups::new(&politeness, since),
-            domains: Domains::new(domain_lead),
+            domains: Domains::new(options.traps.domain_lead),
             lends_concurrently: politeness.lends_concurrently(),
             politeness,
             front: Front::default(),
@@ -334,7 +333,7 @@ impl HostQueues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::{FrontierOptions, HostGroup, Next, Outcome};
+    use crate::frontier::{HostGroup, Next, Outcome};
     use crate::gate::{Refusal, ScopeKind};
 
     /// A rest of the group, after which its next host may be asked.
