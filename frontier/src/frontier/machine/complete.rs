@@ -505,7 +505,7 @@ impl<J: Journal> Frontier<J> {
         }
         // An evicted port comes back, because an evicted host cannot change.
         let key = self.state.host(lease.host).key.clone();
-        if let Ok(Some(other)) = self.other_port_of(&key, now) {
+        if let Ok(Some(other)) = self.queues.other_port_of(&mut self.state, &mut self.journal, &key, now) {
             self.queues.join_server(&self.state, other, Some(lease.host), now);
         }
         let ports = self.queues.rate_groups().ports(rate_group).to_vec();

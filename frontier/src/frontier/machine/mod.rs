@@ -23,19 +23,6 @@
 //!
 //! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, or, if the
 //! journal's storage fails, back into the same one.
-//!
-//! # Evicted hosts
-//!
-//! A host with nothing queued or lent need not be in memory. The job takes the images of such hosts from the chunks of a checkpoint, and
-//! evicts the hosts once the images are safe on disk. A host that has changed since stays. An evicted host comes back with the next URL
-//! that is queued for it: its image is then read through the journal.
-//!
-//! ```text
-//!   checkpoint: chunk ──▶ images of idle hosts ──▶ on disk, safe ──▶ evict: is it still the same? then it leaves
-//!   later:      a URL of it ──▶ its image from the journal ──▶ back in memory, with its clock and rules
-//! ```
-//!
-//! An evicted host cannot change. So its newest image is the host, and a crawl behaves the same whether hosts are evicted or not.
 
 mod asked;
 mod batch;
@@ -66,8 +53,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::HostKey;
-use crate::frontier::durable::{Arena, Entry, Journal, Record, idle_hosts, image};
-use crate::frontier::hosts::{Host, HostId, Patience, PolitenessTable};
+use crate::frontier::durable::{Arena, Entry, Journal, Record};
+use crate::frontier::hosts::{HostId, Patience, PolitenessTable};
 use crate::frontier::state::State;
 use crate::frontier::{FrontQueue, Next, Timestamp};
 use crate::gate::{Admitted, Gate, OptionError, Position, Via};
@@ -75,7 +62,6 @@ use host_queues::{FrontTurn, HostQueues};
 use move_ups::MoveUps;
 use rate::Rate;
 use robots::RobotsCopies;
-use robots_turn::QueueRobots;
 use statistics::Drops;
 
 pub use moving::Reprioritized;
@@ -133,8 +119,6 @@ pub struct Frontier<J: Journal = Arena> {
     rate: Rate,
     /// What hosts answered lately when they were asked for the robots.txt of others.
     copies: RobotsCopies,
-    /// Named queues that have asked for a robots.txt, and lent no page since.
-    queue_robots: QueueRobots,
     /// Pages that are lent out and to be scheduled again once they are done, with the time.
     again: BTreeMap<Position, Timestamp>,
     drops: Drops,
@@ -196,7 +180,6 @@ impl<J: Journal> Frontier<J> {
             queues,
             rate: Rate::new(options.rate_limits()),
             copies: RobotsCopies::default(),
-            queue_robots: QueueRobots::default(),
             again: BTreeMap::new(),
             drops: Drops::default(),
             lease_timeout: options.lease_timeout,
@@ -358,6 +341,12 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
+    /// The [row of the host table](HostQueues::row) with this key.
+    #[inline]
+    fn row(&mut self, key: &str, now: Timestamp) -> io::Result<HostId> {
+        self.queues.row(&mut self.state, &mut self.journal, key, now)
+    }
+
     /// [Commits](State::commit) a record about this host, if it is about one.
     #[inline]
     fn commit(&mut self, record: &Record<'_>, host: Option<HostId>) -> io::Result<Option<Position>> {
@@ -365,7 +354,7 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// Hosts come into memory, and leave it.
+/// For resumes and checkpoints.
 impl<J: Journal> Frontier<J> {
     /// Finds what waits, takes up what is lent out, and places all hosts, which are in no list yet. Called once, at the end of a resume.
     ///
@@ -374,7 +363,7 @@ impl<J: Journal> Frontier<J> {
     pub(crate) fn take_up(&mut self, now: Timestamp) -> io::Result<()> {
         self.move_ups.find_all(&self.state, &mut self.journal)?;
         self.lend_again(now)?;
-        self.join_servers(now)?;
+        self.queues.join_servers(&mut self.state, &mut self.journal, now)?;
         self.queues.place_all(&mut self.state, now);
         Ok(())
     }
@@ -390,97 +379,6 @@ impl<J: Journal> Frontier<J> {
     ///
     /// Costs about two microseconds a host.
     pub(crate) fn evict(&mut self, images: &[u8]) -> usize {
-        let mut evicted = 0;
-        let mut image = Vec::new();
-        for idle in idle_hosts(images) {
-            let hosts = self.state.hosts();
-            let Some(id) = hosts.find(idle.key).filter(|&id| hosts[id].may_be_evicted()) else { continue };
-            image.clear();
-            image::save(&hosts[id], hosts.usage(id), self.state.back(), &mut image);
-            if image == idle.image {
-                self.queues.forget(&self.state, id);
-                self.queue_robots.forget(id);
-                self.state.evict(id, &self.politeness);
-                evicted += 1;
-            }
-        }
-        evicted
-    }
-
-    /// The row of the host table with this key: an origin's, or a queue's. If it was evicted, it is brought back; if it is new, it is added.
-    /// Only reading an image costs more than a lookup.
-    #[inline]
-    pub(crate) fn row(&mut self, key: &str, now: Timestamp) -> io::Result<HostId> {
-        match self.state.look_up(key) {
-            Some(id) => Ok(id),
-            None => self.bring_in(key, now),
-        }
-    }
-
-    /// The row with this key, if anything is known of it.
-    pub(super) fn known_row(&mut self, key: &str, now: Timestamp) -> io::Result<Option<HostId>> {
-        match self.state.look_up(key) {
-            Some(id) => Ok(Some(id)),
-            None if self.journal.host(key)?.is_some() => self.bring_in(key, now).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// A row that is not in memory.
-    fn bring_in(&mut self, key: &str, now: Timestamp) -> io::Result<HostId> {
-        let host = match self.journal.host(key)? {
-            Some(image) => Some(self.state.of_image(image, key)?),
-            None => None,
-        };
-        let key = HostKey::of_origin(key);
-        let other = self.other_port_of(&key, now)?;
-        let id = match host {
-            Some((mut host, usage)) => {
-                self.state.evicted().set_clock(&mut host, &self.politeness, now);
-                self.state.bring_back(host, usage)
-            }
-            None => self.state.add_host(Host::new(key)),
-        };
-        self.queues.join_server(&self.state, id, other, now);
-        Ok(id)
-    }
-
-    /// Joins each host in memory to the clock of its server's other ports. Called once, at the end of a resume.
-    fn join_servers(&mut self, now: Timestamp) -> io::Result<()> {
-        for id in self.state.hosts().ids() {
-            let host = self.state.host(id);
-            if !host.is_hole() {
-                let other = self.other_port_of(&host.key.clone(), now)?;
-                self.queues.join_server(&self.state, id, other, now);
-            }
-        }
-        Ok(())
-    }
-
-    /// The host of the other default port, brought back to memory if it was evicted; `None` if there is none, or if a rule separates the
-    /// two.
-    pub(super) fn other_port_of(&mut self, key: &HostKey, now: Timestamp) -> io::Result<Option<HostId>> {
-        let Some(other) = at_other_port(key) else { return Ok(None) };
-        let number = self.politeness.number_for(key);
-        if self.politeness.policy(number).one_server == Some(false) {
-            return Ok(None);
-        }
-        if let Some(id) = self.state.hosts().find(&other) {
-            return Ok(Some(id));
-        }
-        let Some(image) = self.journal.host(&other)? else { return Ok(None) };
-        let (mut host, usage) = self.state.of_image(image, &other)?;
-        self.state.evicted().set_clock(&mut host, &self.politeness, now);
-        Ok(Some(self.state.bring_back(host, usage)))
-    }
-}
-
-/// The same name at the default port of the other scheme; `None` at other ports, and for a queue.
-fn at_other_port(key: &HostKey) -> Option<String> {
-    let name = key.host();
-    match key.as_str().strip_suffix(name)? {
-        "http://" => Some(format!("https://{name}")),
-        "https://" => Some(format!("http://{name}")),
-        _ => None,
+        self.queues.evict(&mut self.state, images)
     }
 }

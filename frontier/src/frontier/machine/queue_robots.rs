@@ -57,7 +57,7 @@ impl<J: Journal> Frontier<J> {
             }
             let (origin, path) = (origin_of(entry.wire).into_owned(), path_and_query(entry.wire).to_owned());
             let metadata = entry.metadata.len();
-            let of = self.known_row(&origin, now)?;
+            let of = self.queues.known_row(&mut self.state, &mut self.journal, &origin, now)?;
             if self.wants_robots_of(id, of, now) {
                 if self.state.host(id).scheduling.out > 0 {
                     self.queues.await_robots(id);
@@ -80,7 +80,7 @@ impl<J: Journal> Frontier<J> {
                 self.drop_disallowed(id, first, metadata, refusal)?;
                 *drops -= 1;
             } else {
-                self.queue_robots.forget(id);
+                self.queues.forget_queue_robots(id);
                 return self.lend_page(id, priority, None, now, drops);
             }
         }
@@ -94,7 +94,7 @@ impl<J: Journal> Frontier<J> {
         match self.state.host(of).robots {
             RobotsFile::Unknown | RobotsFile::Moved(_) => true,
             RobotsFile::Known { stale_at, .. } => {
-                stale_at <= now && !self.queue_robots.is_fresh(by, &self.state.host(of).key)
+                stale_at <= now && !self.queues.is_queue_robots_fresh(by, &self.state.host(of).key)
             }
         }
     }

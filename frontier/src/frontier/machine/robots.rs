@@ -267,7 +267,7 @@ impl<J: Journal> Frontier<J> {
             let host = key.as_str();
             let file = HostRecord { host, status, robots: Some(news), was_asked: false, is_retry: false };
             self.commit(&Record::Host(file), Some(turn.of))?;
-            self.queue_robots.note(turn.by, key);
+            self.queues.note_queue_robots(turn.by, key);
         }
         let key = self.state.host(turn.by).key.clone();
         let record = Record::Host(HostRecord { host: key.as_str(), status: update, robots, was_asked, is_retry });

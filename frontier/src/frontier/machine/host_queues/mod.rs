@@ -11,11 +11,13 @@
 //! - `rate_groups`: hosts of one group, on one server or on one IP address share a clock, and wait for it in a queue.
 //! - `lent`: the leases that are out, among them several pages of one host.
 //! - `robots_for_others`: hosts that wait for another host to be asked for their robots.txt.
+//! - `rows`: hosts come into memory, and leave it.
 //! - `waits`: how long a sample of URLs and hosts wait.
 
 mod lent;
 mod rate_groups;
 mod robots_for_others;
+mod rows;
 mod seats;
 mod waits;
 
@@ -31,7 +33,7 @@ use crate::frontier::state::State;
 use crate::frontier::{Lease, Timestamp};
 use crate::gate::Position;
 use lent::Lent;
-use robots_for_others::RobotsForOthers;
+use robots_for_others::{QueueRobots, RobotsForOthers};
 use waits::Waits;
 
 /// All hosts with URLs queued, each in one seat, and what is lent out. Its calls take the state, which has the hosts themselves.
@@ -60,6 +62,8 @@ pub(crate) struct HostQueues {
     domains: Domains,
     /// Hosts that are to be asked for the robots.txt of others, which wait for it.
     robots_for_others: RobotsForOthers,
+    /// Named queues that have asked for a robots.txt, and lent no page since.
+    queue_robots: QueueRobots,
     /// The outstanding leases.
     lent: Lent,
     /// Hosts with URLs queued, including those lent out.
@@ -129,6 +133,7 @@ impl HostQueues {
             agenda: Agenda::default(),
             asleep: 0,
             robots_for_others: RobotsForOthers::default(),
+            queue_robots: QueueRobots::default(),
             lent: Lent::default(),
             busy: 0,
             failing: FailingHosts::default(),

@@ -345,12 +345,13 @@ impl HostQueues {
     }
 
     /// An idle host is about to be evicted.
-    pub(crate) fn forget(&mut self, state: &State, id: HostId) {
+    pub(super) fn forget(&mut self, state: &State, id: HostId) {
         let host = state.host(id);
         if let Some(address) = host.scheduling.address {
             self.rate_groups.leave_address(address);
         }
         self.domains.evict(id);
         self.rate_groups.leave_server(id, host.delay(&self.politeness));
+        self.forget_queue_robots(id);
     }
 }

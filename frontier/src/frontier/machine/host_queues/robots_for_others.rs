@@ -1,10 +1,11 @@
-//! Hosts that wait for another host to be asked for their robots.txt.
+//! Hosts that wait for another host to be asked for their robots.txt, and which files named queues have just asked for.
 
 use std::collections::VecDeque;
 
 use ahash::AHashMap;
 
 use super::HostQueues;
+use crate::address::HostKey;
 use crate::frontier::Timestamp;
 use crate::frontier::hosts::{HostId, HostState};
 use crate::frontier::state::State;
@@ -28,6 +29,11 @@ struct AwaitedRobots {
     /// The priority of the first of them.
     priority: u8,
 }
+
+/// Named queues that have asked for a robots.txt and lent no page since, each with the file's origin. Such a file is good for one page of
+/// the queue, however old it is by then. Otherwise a queue that rests for longer than `robots_ttl` would only ever ask for robots.txt.
+#[derive(Debug, Default)]
+pub(super) struct QueueRobots(AHashMap<HostId, HostKey>);
 
 impl RobotsForOthers {
     /// The number of hosts that wait for others. They are in no queue.
@@ -98,5 +104,23 @@ impl HostQueues {
             state.seats()[id].state = HostState::Leased(0);
             self.place(state, id, now);
         }
+    }
+}
+
+/// Robots.txt of named queues.
+impl HostQueues {
+    /// A queue has learned what an origin's robots.txt is.
+    pub(crate) fn note_queue_robots(&mut self, queue: HostId, origin: HostKey) {
+        self.queue_robots.0.insert(queue, origin);
+    }
+
+    /// A page of the queue is lent by the file, or the queue leaves memory, and its number goes to another.
+    pub(crate) fn forget_queue_robots(&mut self, queue: HostId) {
+        self.queue_robots.0.remove(&queue);
+    }
+
+    /// Whether the file is good for one page of the queue, however old it is.
+    pub(crate) fn is_queue_robots_fresh(&self, queue: HostId, origin: &HostKey) -> bool {
+        self.queue_robots.0.get(&queue) == Some(origin)
     }
 }
