@@ -376,17 +376,6 @@ impl After<'_> {
 }
 
 impl<J: Journal> Frontier<J> {
-    /// Queues a seed; if the gate refuses it, says why.
-    ///
-    /// # Errors
-    /// [`Address`](FrontierError::Address), [`Metadata`](FrontierError::Metadata) or [`Storage`](FrontierError::Storage).
-    pub fn seed<'a>(&mut self, href: impl Into<Href<'a>>, now: Timestamp) -> Result<Option<Refusal>, FrontierError> {
-        let href = href.into();
-        self.gate().fits(href.metadata)?;
-        let url = self.gate().canonicalizer().canonicalize(href.text)?;
-        self.admit(Found::seed(url).said(&href), now)
-    }
-
     /// Takes a lease back with the server's reply, and queues what the reply leads to: the links of a page, or the target of a redirect.
     /// The rules of a robots.txt are read.
     ///
@@ -406,25 +395,6 @@ impl<J: Journal> Frontier<J> {
             Ok((outcome, admitted)) => self.take_back(lease, admitted, outcome, Receipts::default(), now),
             Err(error) => self.complete(lease, Outcome::Released, now).and(Err(error.into())),
         }
-    }
-
-    /// Queues the links of the page that `lease` fetched, as they are written, resolved against its URL; says how many were new.
-    /// [`answer`](Self::answer) does so too, and also honors the page's `<base href>` and nofollow.
-    ///
-    /// # Errors
-    /// [`Metadata`](FrontierError::Metadata) or [`Storage`](FrontierError::Storage).
-    pub fn links<'a, T: Into<Href<'a>>>(
-        &mut self,
-        lease: &Lease,
-        hrefs: impl IntoIterator<Item = T>,
-        now: Timestamp,
-    ) -> Result<usize, FrontierError> {
-        let found = outcome::links(self.gate(), lease, None, hrefs.into_iter().map(Into::into))?;
-        let admitted = outcome::admitted(self.gate(), found);
-        let queued = admitted.len();
-        admitted.into_iter().try_for_each(|admitted| self.submit(admitted, now))?;
-        self.move_up(now)?;
-        Ok(queued)
     }
 
     /// The outcome with which to complete a lease whose response redirects; queues the target, if that is another page. For callers that

@@ -1,34 +1,33 @@
 //! The frontier as a state machine: it decides what to do now, and journals each change before it makes it.
 //!
-//! [`Frontier`] has the state, the queues of hosts that follow from it, and the outstanding leases. Here URLs are submitted, and
-//! [`next`](Frontier::next) takes the host whose turn it is. All changes of the state go through [`State::commit`]: the journal takes the
-//! record, then the state applies it. Hosts come into memory here, and leave it. The other modules are one task each:
+//! [`Frontier`] has the state, the queues of hosts that follow from it, and the outstanding leases. [`next`](Frontier::next) takes the host
+//! whose turn it is. All changes of the state go through [`State::commit`]: the journal takes the record, then the state applies it. Each
+//! module has one step of a URL's way, or a type of its own:
 //!
-//! - `host_queues`: who may be asked now, who waits and for what, and what is lent out. It decides nothing that is journaled.
-//! - `batch`: many requests come in, or leases go out, in one call.
+//! - `incoming`: URLs come in, wait for a time, and get other priorities.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page. URLs that robots.txt disallows are dropped here.
-//! - `rate`: requests and bytes a second of the whole crawl.
-//! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host. Seeds and links are taken as texts.
+//! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host.
 //! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
 //! - `queue_robots`: a named queue's turn, whose pages go by the robots.txt of their URLs' origins.
-//! - `recrawl`: URLs are scheduled or forgotten, and queued URLs are judged again, by rules that change while they wait and by the budgets
-//!   of hosts. Hosts that fail are retired, and asked again.
-//! - `reprioritize`: URLs that wait get other priorities, or are found again with better ones. `moving` has the steps, `score_table` the new
-//!   priorities by name, `move_ups` where each URL waits.
-//! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
-//! - `asked`: requests that did not come from here.
 //! - `in_hand`: the two ends of a lease: its host has answered, and its page is complete.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
-//! - `statistics`: the frontier in numbers, which URLs were dropped, why a URL was not fetched, and what a checkpoint saves.
+//! - `recrawl`: queued URLs are judged again, by rules that change while they wait and by the budgets of hosts. Hosts that fail are retired,
+//!   and asked again.
+//! - `statistics`: the frontier in numbers, which URLs wait, which were dropped, why a URL was not fetched, and what a checkpoint saves.
+//!
+//! - `host_queues`: who may be asked now, who waits and for what, what is lent out, and which hosts are in memory. It decides nothing that is
+//!   journaled.
+//! - `moving`: the steps by which waiting URLs get other priorities. `score_table` has these by name, `move_ups` where each URL waits.
+//! - `rate`: requests and bytes a second of the whole crawl.
+//! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
 //!
 //! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, or, if the
 //! journal's storage fails, back into the same one.
 
-mod asked;
-mod batch;
 mod complete;
 mod host_queues;
 mod in_hand;
+mod incoming;
 mod lend;
 mod move_ups;
 mod moving;
@@ -36,7 +35,6 @@ mod options;
 mod queue_robots;
 mod rate;
 pub(crate) mod recrawl;
-mod reprioritize;
 mod robots;
 mod robots_turn;
 mod rulings;
@@ -53,20 +51,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::HostKey;
-use crate::frontier::durable::{Arena, Entry, Journal, Record};
-use crate::frontier::hosts::{HostId, Patience, PolitenessTable};
+use crate::frontier::durable::{Arena, Journal, Record};
+use crate::frontier::hosts::{HostId, HostStatus, Patience, PolitenessTable};
 use crate::frontier::state::State;
-use crate::frontier::{FrontQueue, Next, Timestamp};
-use crate::gate::{Admitted, Gate, OptionError, Position, Via};
+use crate::frontier::{Href, Lease, Next, Timestamp};
+use crate::gate::{Gate, OptionError, Position};
 use host_queues::{FrontTurn, HostQueues};
 use move_ups::MoveUps;
 use rate::Rate;
 use robots::RobotsCopies;
 use statistics::Drops;
 
+pub use incoming::WaitingUrl;
 pub use moving::Reprioritized;
 pub use options::{FrontierError, FrontierOptions, FrontierStatistics};
-pub use reprioritize::WaitingUrl;
 #[cfg(test)]
 pub(crate) use statistics::Dropped;
 
@@ -212,41 +210,6 @@ impl<J: Journal> Frontier<J> {
         &mut self.journal
     }
 
-    /// Queues an admitted URL. O(log hosts). A URL of a retired host is [given up](Next::GiveUp) when its turn comes.
-    ///
-    /// # Errors
-    /// [`Storage`](FrontierError::Storage), or [`Metadata`](FrontierError::Metadata) unless the caller asked [`Gate::fits`] before. The URL is
-    /// then lost: the seen set has it, but no queue does.
-    pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
-        let Admitted { found, priority, fingerprint } = admitted;
-        if found.via != Via::Redirect {
-            // What a redirect inherits takes the place of what its page had.
-            self.gate().fits(&found.metadata)?;
-        }
-        let host = self.row(found.queue.as_ref().map_or(found.url.origin(), HostKey::as_str), now)?;
-        let priority = self.front_queue(priority)?;
-        let entry =
-            Entry { after: self.queues.place_of_new(&self.state, host, priority), ..Entry::of(&found, priority) };
-        let position = self.commit(&Record::Admitted(entry), Some(host))?;
-        if let Some(position) = position {
-            self.queues.url_came(position, now);
-        }
-        self.move_ups.came(Some(fingerprint), position, Some(priority));
-        self.queues.arrived(&mut self.state, host, priority, now);
-        if !found.metadata.is_empty() {
-            self.gate().note_held(self.journal.held());
-        }
-        Ok(())
-    }
-
-    /// A URL with metadata of this length is done, dropped, or has another entry.
-    pub(crate) fn release_metadata(&mut self, position: Position, bytes: usize) {
-        if bytes > 0 {
-            self.journal.release(position, bytes);
-            self.gate().note_held(self.journal.held());
-        }
-    }
-
     /// Says what to do now. O(log hosts), amortized: each host that has become due moves to the front once.
     ///
     /// # Errors
@@ -292,12 +255,86 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
+    /// Appends up to `most` leases, each as [`next`](Self::next) lends it: one a host, unless the host may have more. Returns why there are
+    /// fewer; `None` if there are as many. A lease with a [trouble](crate::frontier::Lease::trouble) is to be given up.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// for seed in ["https://a.example/", "https://a.example/b", "https://c.example/"] {
+    ///     frontier.seed(seed, now)?;
+    /// }
+    /// let mut leases = Vec::new();
+    /// assert!(matches!(frontier.next_batch(10, &mut leases, now)?, Some(Next::Busy)));
+    /// let asked: Vec<&str> = leases.iter().map(|lease| lease.url()).collect();
+    /// assert_eq!(asked, ["https://a.example/robots.txt", "https://c.example/robots.txt"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next`](Self::next); the leases before that were appended.
+    pub fn next_batch(
+        &mut self,
+        most: usize,
+        leases: &mut Vec<Lease>,
+        now: Timestamp,
+    ) -> Result<Option<Next>, FrontierError> {
+        for _ in 0..most {
+            match self.next(now)? {
+                Next::Fetch(lease) | Next::GiveUp(lease) => leases.push(lease),
+                none => return Ok(Some(none)),
+            }
+        }
+        Ok(None)
+    }
+
     /// The earliest time, as far as is known now, at which another host may be lent out, or a lease is to be taken back; `None` if no host
     /// waits and no lease ends.
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let deadline = self.state.leases().earliest();
         let waiting = || self.queues.earliest().into_iter().chain(self.state.schedule().due()).chain(deadline).min();
         if self.queues.has_turn() { Some(now.max(self.rate.due())) } else { waiting() }
+    }
+
+    /// Notes that other software sent a request to a host at this time: a browser for an image, a downloader for a robots.txt. The host
+    /// rests as after a request of this frontier, and so do its group, its server and its IP address. `at` is in the past or now; a time
+    /// before the host's last request changes nothing.
+    ///
+    /// Any URL of the host names it; with a [queue](Href::queue), the request counts for the queue and not for the host. The host need not
+    /// be known yet: it then rests before its first lease. The rest is journaled. Requests of the host or its group that are out go on, and
+    /// the rate of the whole crawl ([`request_rate`](super::FrontierOptions)) stays as it is.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Next, Timestamp};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// frontier.seed("https://example.org/", now)?;
+    /// // A browser fetches an image there.
+    /// frontier.host_was_asked("https://example.org/logo.png", now)?;
+    /// let Next::Wait(until) = frontier.next(now)? else { panic!("the host rests") };
+    /// assert_eq!(until, now + Duration::from_secs(1));
+    /// assert!(matches!(frontier.next(until)?, Next::Fetch(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Address`](FrontierError::Address) if it is no URL; [`Storage`](FrontierError::Storage): the host's own rest has not changed then.
+    pub fn host_was_asked<'a>(&mut self, of: impl Into<Href<'a>>, at: Timestamp) -> Result<(), FrontierError> {
+        let href = of.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        let queue = href.queue_key();
+        let id = self.row(queue.as_ref().map_or(url.origin(), HostKey::as_str), at)?;
+        self.queues.was_asked(&self.state, id, at);
+        let host = self.state.host(id);
+        let rested = at + host.delay(&self.politeness);
+        if host.status.due < rested {
+            let update = HostStatus { due: rested, ..host.status.clone() };
+            // It is not counted: were it a request of ours, a robots.txt that is out would be back.
+            self.note_host(id, update, false)?;
+        }
+        Ok(())
     }
 
     /// If nothing is out and all remaining hosts sleep until their hours begin: when the first may be asked, and how many there are.
@@ -320,25 +357,6 @@ impl<J: Journal> Frontier<J> {
     /// As [`flush`](Self::flush).
     pub fn flush_due(&mut self, now: Timestamp) -> Result<Option<Timestamp>, FrontierError> {
         Ok(self.journal.flush_due(now)?)
-    }
-
-    /// The front queue for a URL of this priority that is queued now. If none stands for it, one without URLs does from now on; if there is
-    /// none without, the closest is taken.
-    #[inline]
-    pub(super) fn front_queue(&mut self, priority: i64) -> io::Result<u8> {
-        let back = self.state.back();
-        match back.priorities().find(priority, |front| back.is_unused(front)) {
-            FrontQueue::Exact(front) => Ok(front),
-            FrontQueue::Free(front) => {
-                self.commit(&Record::Priority { front, priority }, None)?;
-                self.queues.reorder(&self.state);
-                Ok(front)
-            }
-            FrontQueue::Closest(front) => {
-                self.shared_priorities += 1;
-                Ok(front)
-            }
-        }
     }
 
     /// The [row of the host table](HostQueues::row) with this key.

@@ -19,13 +19,13 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use super::{Frontier, FrontierError, FrontierStatistics};
-use crate::address::{CanonicalUrl, HostKey, Identity, IdentityBuf};
+use crate::address::{CanonicalUrl, Fingerprint, HostKey, Identity, IdentityBuf};
 use crate::bytes::varint;
-use crate::frontier::durable::{Counts, Journal, read_wire};
+use crate::frontier::durable::{Counts, Entry, Journal, read_wire};
 use crate::frontier::explain::{Explanation, History, Inquiry};
 use crate::frontier::hosts::{Host, HostId, HostList, HostStatistics, QueueStatistics, ServerAddress, Usage};
 use crate::frontier::{Href, StateChunk, Timestamp};
-use crate::gate::{Position, Refusal};
+use crate::gate::{Found, Position, Refusal, fingerprint};
 
 /// Only the numbers: all fields would fill a line for each byte of the queues.
 impl<J: Journal> fmt::Debug for Frontier<J> {
@@ -242,6 +242,108 @@ impl<J: Journal> Frontier<J> {
     ) -> Result<Explanation, FrontierError> {
         let inquiry = Inquiry { state: &self.state, rate_groups: Some(self.queues.rate_groups()), addresses: &[] };
         Ok(inquiry.explain(&mut self.journal, url, own, History::Unasked, now)?)
+    }
+}
+
+/// URLs that wait, by what names them.
+impl<J: Journal> Frontier<J> {
+    /// The positions of the waiting requests at this URL, in the order in which they were queued. An [identity](Href::identity) of `href`
+    /// selects the requests with that identity, a [queue](Href::queue) the requests in that queue. Use it to name one of several requests
+    /// when you have only a URL.
+    ///
+    /// Reads the entry of each URL that waits in its queue, and of each that waits for a time, is set aside or was given up: about a
+    /// microsecond each. No text is kept in memory for it.
+    ///
+    /// ```
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// let api = "https://example.org/api";
+    /// frontier.seed(api, now)?;
+    /// frontier.seed(Href::from(api).unconditional(), now)?;
+    /// frontier.seed(Href::from(api).identity("another")?, now)?;
+    /// let [first, second] = frontier.positions_of(api)?[..] else { panic!("two wait") };
+    /// assert_eq!(frontier.reprioritize([(second, -1)], now)?.moved, 1);
+    /// assert_eq!(frontier.positions_of(Href::from(api).identity("another")?)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Address`](FrontierError::Address) or [`Storage`](FrontierError::Storage).
+    pub fn positions_of<'a>(&mut self, href: impl Into<Href<'a>>) -> Result<Vec<Position>, FrontierError> {
+        let href = href.into();
+        let url = self.gate().canonicalizer().canonicalize(href.text)?;
+        let queue = href.queue_key();
+        let host = self.state.look_up(queue.as_ref().map_or(url.origin(), HostKey::as_str));
+        let wanted = Found::seed(url).said(&href).fingerprint(self.gate().fingerprint_key());
+        let mut positions = Vec::new();
+        self.read_waiting(host, |position, fingerprint, _| {
+            if fingerprint == wanted {
+                positions.push(position);
+            }
+        })?;
+        Ok(positions)
+    }
+
+    /// The [metadata](Href::metadata) of all requests with this fingerprint that wait or are lent out, in the order in which they were queued.
+    ///
+    /// Reads the entry of each waiting URL, at any host: about a microsecond each. It is for callers that know a request's fingerprint and
+    /// want to see the request.
+    ///
+    /// ```
+    /// use crawler_frontier::address::Identity;
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, Href, Timestamp};
+    ///
+    /// let (mut frontier, now) = (Frontier::new(&FrontierOptions::default())?, Timestamp::from_micros(0));
+    /// frontier.seed(Href::from("https://example.org/api").identity("red")?.metadata(b"q=red")?, now)?;
+    /// let red = Identity::new("red")?.fingerprint(frontier.gate().fingerprint_key());
+    /// assert_eq!(frontier.metadata_of(red)?, [Box::from(*b"q=red")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Storage`](FrontierError::Storage).
+    pub fn metadata_of(&mut self, fingerprint: Fingerprint) -> Result<Vec<Box<[u8]>>, FrontierError> {
+        let mut found = Vec::new();
+        self.read_waiting(self.state.hosts().ids(), |_, waiting, entry| {
+            if waiting == fingerprint {
+                found.push(entry.metadata.into());
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// The positions of all URLs that wait or are lent out: host by host, the next one first, then those that wait for a time, are set aside
+    /// or were given up. Some 5 ns each.
+    pub fn positions(&self) -> impl Iterator<Item = Position> {
+        let (hosts, back) = (self.state.hosts().iter(), self.state.back());
+        let queued = hosts.flat_map(|host| back.levels(&host.queue)).flat_map(|level| back.positions(level));
+        queued.chain(self.state.schedule().iter())
+    }
+
+    /// Reads the entries of the URLs that wait at these hosts, and of those in no host's queue, in their order.
+    pub(super) fn read_waiting(
+        &mut self,
+        hosts: impl IntoIterator<Item = HostId>,
+        mut each: impl FnMut(Position, Fingerprint, &Entry<'_>),
+    ) -> io::Result<()> {
+        let state = &self.state;
+        let of_host = |id| {
+            let (back, queue) = (state.back(), &state.host(id).queue);
+            back.levels(queue).flat_map(|level| back.positions(level))
+        };
+        let mut waiting: Vec<Position> = hosts.into_iter().flat_map(of_host).chain(state.schedule().iter()).collect();
+        waiting.sort_unstable();
+        // The limits may be lower now; an admitted URL stays admitted.
+        let canonicalizer = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX);
+        let key = self.gate().fingerprint_key();
+        for position in waiting {
+            let entry = self.journal.read(position)?;
+            if let Ok(url) = canonicalizer.canonicalize(entry.wire) {
+                each(position, fingerprint(&url, entry.identity, key), &entry);
+            }
+        }
+        Ok(())
     }
 }
 
