@@ -147,6 +147,19 @@ impl HostStatus {
         !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
+    /// Whether a page keeps its tries because its host only asked for fewer requests. `counts` says whether that was a new failure of the
+    /// host, whose status after it this is.
+    pub(crate) fn keeps_tries(&self, setback: &Setback, counts: bool, politeness: &Politeness) -> bool {
+        setback.blame == Blame::Rate && (!counts || self.is_retired() || !self.doubts_page(politeness))
+    }
+
+    /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
+    /// retirement. So one page that is always refused does not retire its host, and if a host refuses all pages, only one page in each such
+    /// row loses a try.
+    fn doubts_page(&self, politeness: &Politeness) -> bool {
+        u32::from(self.failures) == politeness.host_failures.div_ceil(2)
+    }
+
     /// Another port of the host's server has failed, and the failure is the server's: it counts as one more failure in a row of this host
     /// too.
     pub(crate) fn fail_with(&mut self, failure_state: &FailureState, politeness: &Politeness) {

@@ -1,44 +1,48 @@
 //! Leases come back: what becomes of the page, and the new status of its host and of its server's other ports.
 //!
 //! Two things are decided: the *host's* new status, as a [`HostStatus`] (its clock, its failures in a row, whether it is retired), and the
-//! *page's* fate, as an `After`:
-//!
-//! | after | the page |
-//! |---|---|
-//! | done | leaves its queue, with its record |
-//! | again | as done, and is scheduled for a later visit |
-//! | later | leaves its queue for the schedule, until its next try |
-//! | moved | is queued in its old place at another spelling of its key |
-//! | parked | was given up: has a record, and waits until it is asked for again |
-//! | tried, untried | stays its host's next page, with one try less, or with all its tries |
+//! *page's* fate, as a [`PageFate`].
 //!
 //! Both are in one record, so no crash can come between them: in `Settled`, or in `Again` if the page has a new entry. If the journal
 //! cannot take the record, nothing has changed, and the page goes next.
 //!
 //! # In an embedder's own loop
 //!
-//! [`seed`](Frontier::seed) and [`links`](Frontier::links) take URLs as texts, [`answer`](Frontier::answer) takes a whole reply. A crawl
-//! with many workers calls the [`Gate`](crate::gate::Gate) itself.
+//! [`answer`](Frontier::answer) takes a whole reply. A crawl with many workers calls the [`Gate`](crate::gate::Gate) itself.
 //!
-//! # A slow host rests longer
+//! # The two ends of a lease
 //!
-//! With [`adaptive_share`](crate::frontier::Politeness::adaptive_share) the rest of a host follows its latency: it grows at once with a
-//! slow answer, and shrinks by half the difference with a quick one. Only a 2xx lets it shrink: an error often comes quickly because the
-//! host is overloaded.
+//! ```text
+//!            next              answered                    complete
+//!   queued ───────▶ lent out ───────────▶ in hand ─────────────────────▶ done, or queued for another try
+//!                      │      the host is done        ▲
+//!                      └──────────────────────────────┘ complete: both ends at once
+//! ```
 //!
-//! The learned rest is not state: a host's status has only the time when it is due. After a restart or an eviction the host rests as if
-//! nothing had been learned, until its next answer.
+//! A page that was fetched may be worked on for seconds. Its host has nothing to do with that. So a caller may say when the host is done:
+//! its connection is free, its rest runs, its failures are counted, and its next page may be lent. The page is then *in hand*: lent out
+//! until it is completed or its deadline passes, and counted under a bound of its own,
+//! [`pages_in_hand`](super::FrontierOptions::pages_in_hand).
+//!
+//! - **Each end is judged once.** The status that was reported decides what becomes of the host, and the outcome of the completion what
+//!   becomes of the page: whether it is done, and when it is tried again. So a 503 counts once, and a completion clears no failure.
+//! - **A kill between the two ends asks again.** The page's completion is its only record. What the answer says of the host is journaled
+//!   only if it is more than a rest: a failure, a recovery, a first answer. The rest itself waits for the completion, since hosts rest
+//!   after a restart anyway.
+//! - **A token outlives the process**, so the answer to its page does too: it is journaled, and the page is still in hand after a restart.
+//! - **A robots.txt has one end.** No page goes out before its rules are known.
 
 use std::io;
-use std::time::Duration;
 
+use super::host_queues::ServerNews;
+use super::page_fate::PageFate;
 use super::{Frontier, FrontierError};
-use crate::frontier::durable::{Entry, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
-use crate::frontier::hosts::{HostCost, HostId, HostStatus};
-use crate::frontier::lease::outcome::{self, Redirect};
+use crate::frontier::durable::{AnsweredRecord, HostRecord, Journal, Receipt, Receipts, ReceiptsBuf, Record, Settled};
+use crate::frontier::hosts::{HostCost, HostId, HostStatus, Rest};
+use crate::frontier::lease::outcome::Redirect;
 use crate::frontier::lease::{Blame, Setback};
-use crate::frontier::{Completion, Failure, Href, Lease, LeaseKind, Outcome, Reply, Timestamp, Trouble};
-use crate::gate::{Admitted, Found, Position, Refusal};
+use crate::frontier::{Completion, Failure, HostAnswer, Lease, LeaseKind, Outcome, Reply, Timestamp, Trouble};
+use crate::gate::{Admitted, Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back. O(log hosts). If its host was [done](Self::answered) before, the outcome is only the page's.
@@ -109,12 +113,12 @@ impl<J: Journal> Frontier<J> {
         // The host's rest begins when the host had answered, not when the page had been read.
         let answered_at = lease.answered_at.map_or(now, |at| at.min(now));
         self.queues.take_back(&mut self.state, lease, &outcome, answered_at, now);
-        let news = self.server_news(lease, &outcome);
+        let news = self.queues.server_news(&self.state, lease, &outcome);
         if lease.trouble.is_none() {
             let was_sent = !matches!(outcome, Outcome::Released | Outcome::GivenUp);
             self.rate.end(lease.charged, was_sent.then_some(lease.received));
         }
-        self.adapt(lease, &outcome);
+        self.queues.adapt(&mut self.state, lease, &outcome);
         let was_spent = self.state.budget_refusal(lease.host).is_some();
         let completion = match lease.position {
             Some(position) => self.complete_page(lease, position, outcome, receipts, answered_at),
@@ -165,7 +169,7 @@ impl<J: Journal> Frontier<J> {
             // Nothing was asked, so the outcome says nothing.
             return match outcome {
                 Outcome::Released | Outcome::Failed(Trouble { failure: Failure::Lost, .. }) => Ok(None),
-                _ => self.settle(lease, position, update, After::Parked, receipts),
+                _ => self.settle(lease, position, update, PageFate::Parked, receipts),
             };
         }
         let rest = self.queues.rest(self.state.host(lease.host), lease, now);
@@ -181,7 +185,7 @@ impl<J: Journal> Frontier<J> {
                 update.answer(status, retry_after, rest.is_late)
             }
         };
-        let done = again.map_or(After::Done, After::Again);
+        let done = again.map_or(PageFate::Done, PageFate::Again);
         let Some(setback) = setback else {
             update.due = rest.over;
             return self.settle(lease, position, update, done, receipts);
@@ -190,44 +194,13 @@ impl<J: Journal> Frontier<J> {
         if counts {
             self.queues.begin_failure_epoch(lease.host);
         }
-        let is_untried = setback.blame == Blame::Host || self.keeps_tries(&setback, counts, &update);
-        let after = if is_untried { After::Untried } else { self.after(lease, &setback, done, &update, now) };
-        self.settle(lease, position, update, after, receipts)
-    }
-
-    /// What becomes of a page after a failed try; `done` if it was the last. `update` is the host's status after it.
-    pub(super) fn after<'a>(
-        &self,
-        lease: &Lease,
-        setback: &Setback,
-        done: After<'a>,
-        update: &HostStatus,
-        now: Timestamp,
-    ) -> After<'a> {
-        let is_last = setback.trouble.failure.is_final() || lease.is_last_try();
-        match setback.blame {
-            _ if is_last => done,
-            // It is given up together with its host's other pages.
-            _ if update.is_retired() => After::Tried,
-            Blame::Fetcher | Blame::Host => After::Tried,
-            // The host rests for its Retry-After in any case, so the page may stay first.
-            Blame::Load if setback.retry_after.is_some() => After::Tried,
-            Blame::Load | Blame::Rate => After::Later(update.due),
-            Blame::Page => After::Later(now + self.politeness.backoff_of(lease.attempt.into())),
-        }
-    }
-
-    /// Whether a page keeps its tries because its host only asked for fewer requests. `counts` says whether that was a new failure of the
-    /// host, and `update` is the host's status after it.
-    pub(super) fn keeps_tries(&self, setback: &Setback, counts: bool, update: &HostStatus) -> bool {
-        setback.blame == Blame::Rate && (!counts || update.is_retired() || !self.doubts_page(update.failures))
-    }
-
-    /// Whether a page that a host refuses to answer goes after others and loses one try: once in a row of failures, halfway to the host's
-    /// retirement. So one page that is always refused does not retire its host, and if a host refuses all pages, only one page in each such
-    /// row loses a try.
-    fn doubts_page(&self, failures: u16) -> bool {
-        u32::from(failures) == self.politeness.host_failures.div_ceil(2)
+        let is_untried = setback.blame == Blame::Host || update.keeps_tries(&setback, counts, &self.politeness);
+        let fate = if is_untried {
+            PageFate::Untried
+        } else {
+            PageFate::failed(lease, &setback, done, &update, &self.politeness, now)
+        };
+        self.settle(lease, position, update, fate, receipts)
     }
 
     /// Writes the fate of the page and the status of its host as one record. Only a page that is done has receipts in it: the outputs have
@@ -237,20 +210,20 @@ impl<J: Journal> Frontier<J> {
         lease: &Lease,
         position: Position,
         update: HostStatus,
-        after: After<'_>,
+        fate: PageFate<'_>,
         receipts: Receipts<'_>,
     ) -> io::Result<Option<Completion>> {
         if lease.url().is_empty()
-            && !matches!(after, After::Done | After::Tried | After::Untried)
+            && fate.has_entry()
             && let Some(whole) = self.whole(lease)?
         {
             // The page has a new entry, which is made from the old one.
-            return self.settle(&whole, position, update, after, receipts);
+            return self.settle(&whole, position, update, fate, receipts);
         }
-        let done = after.is_done();
+        let done = fate.is_done();
         let before = lease.attempt - 1 - lease.earlier;
         let attempts =
-            before.saturating_add(u8::from(!matches!(after, After::Moved(_) | After::Untried | After::Parked)));
+            before.saturating_add(u8::from(!matches!(fate, PageFate::Moved(_) | PageFate::Untried | PageFate::Parked)));
         let receipts = if done { receipts } else { Receipts::default() };
         let yielded = lease.yielded.as_deref().copied().filter(|_| done).map(|yielded| (yielded, lease.page_host()));
         let is_page = done && lease.kind == LeaseKind::Page;
@@ -260,7 +233,9 @@ impl<J: Journal> Frontier<J> {
         let is_overdue = false;
         let settled = Settled { host, status, position, priority, attempts, done, receipts, yielded, cost, is_overdue };
         let name = self.move_ups.name_of_page(lease);
-        match self.entry_after(lease, after)? {
+        let previous = lease.position().filter(|_| fate.has_entry());
+        let referrer = previous.map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
+        match fate.entry(lease, referrer) {
             None => {
                 self.state.commit_with(
                     &mut self.journal,
@@ -288,31 +263,11 @@ impl<J: Journal> Frontier<J> {
                 self.release_metadata(position, lease.metadata.len());
             }
         }
-        Ok(match after {
-            After::Later(at) => Some(Completion::Retry(at)),
+        Ok(match fate {
+            PageFate::Later(at) => Some(Completion::Retry(at)),
             _ if done => Some(Completion::Done),
             _ => None,
         })
-    }
-
-    /// The new entry of a page that waits for a time or has moved; `None` if it keeps its entry. It keeps the referrer of the previous
-    /// entry, which is read for it.
-    fn entry_after<'a>(&mut self, lease: &'a Lease, after: After<'a>) -> io::Result<Option<Entry<'a>>> {
-        let not_before = match after {
-            After::Done | After::Tried | After::Untried => return Ok(None),
-            After::Again(at) | After::Later(at) => Some(at),
-            After::Moved(_) => None,
-            After::Parked => Some(Entry::NEVER),
-        };
-        let referrer = lease.position().map_or(Ok(None), |at| self.journal.read(at).map(|entry| entry.referrer))?;
-        let blank = Entry { referrer, not_before, ..lease.entry(lease.url()) };
-        Ok(Some(match after {
-            After::Later(_) => Entry { attempts: lease.attempt, ..blank },
-            // Redirects are counted anew: otherwise a page that is reached by a redirect each time would be refused after some visits.
-            After::Again(_) => Entry { redirects: 0, replaces: None, ..blank },
-            After::Moved(to) => Entry { wire: to, redirects: lease.redirects + 1, ..blank },
-            _ => blank,
-        }))
     }
 
     /// The page is asked for at another spelling of its key: a new entry replaces the old one, without a seen test. If it was redirected
@@ -335,9 +290,9 @@ impl<J: Journal> Frontier<J> {
         };
         if let Some(refusal) = refusal {
             self.gate().refuse(refusal);
-            return self.settle(lease, from, update, again.map_or(After::Done, After::Again), receipts);
+            return self.settle(lease, from, update, again.map_or(PageFate::Done, PageFate::Again), receipts);
         }
-        self.settle(lease, from, update, After::Moved(to), receipts)
+        self.settle(lease, from, update, PageFate::Moved(to), receipts)
     }
 
     /// Records a host's new status.
@@ -349,32 +304,170 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
-/// The fate of a page whose lease came back.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum After<'a> {
-    /// Its record is its last.
-    Done,
-    /// Its record is its last until it is fetched again, at this time.
-    Again(Timestamp),
-    /// Its next try is not before this time; other pages of its host go first.
-    Later(Timestamp),
-    /// It takes its place in the queue at this spelling of its key, with all its tries.
-    Moved(&'a str),
-    /// Given up: it has a record, and waits until it is asked for again.
-    Parked,
-    /// It stays its host's next page, with one try less.
-    Tried,
-    /// It stays its host's next page, with all its tries.
-    Untried,
-}
+/// The two ends of a lease.
+impl<J: Journal> Frontier<J> {
+    /// Says that the host of a lease is done: it has answered, and the response is here. From now on the host may be asked for its next page
+    /// by its clock, while this page stays lent until it is [completed](Self::complete) or its deadline passes.
+    ///
+    /// The answer decides what becomes of the host: when it may be asked again, and whether it fails. The outcome of the completion decides
+    /// about the page alone, and nothing is counted twice. A page that is released or taken back after this is asked for again.
+    ///
+    /// At most [`pages_in_hand`](super::FrontierOptions::pages_in_hand) pages are in hand before [`next`](Self::next) lends nothing more,
+    /// and at most 128 of one host before that host waits for one of them. This call itself is never refused for that: the host is done.
+    ///
+    /// For a robots.txt this is [`Lease::answered`], since no page goes out before its rules are known. For a page that is to be given up
+    /// or is in hand already it does nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use crawler_frontier::frontier::{Frontier, FrontierOptions, HostAnswer, Next, Outcome, Timestamp};
+    ///
+    /// let mut options = FrontierOptions::default();
+    /// (options.politeness.robots, options.politeness.host_delay) = (false, Duration::from_millis(250));
+    /// let (mut frontier, now) = (Frontier::new(&options)?, Timestamp::from_micros(0));
+    /// frontier.seed("https://example.org/1", now)?;
+    /// frontier.seed("https://example.org/2", now)?;
+    /// let Next::Fetch(mut first) = frontier.next(now)? else { panic!("it is due") };
+    /// frontier.answered(&mut first, HostAnswer::new(200, now), now)?;
+    ///
+    /// // The first page is worked on for seconds, and its host rests for a quarter of one.
+    /// let Next::Wait(until) = frontier.next(now)? else { panic!("the host rests") };
+    /// let Next::Fetch(second) = frontier.next(until)? else { panic!("the host has rested") };
+    /// assert_eq!((second.url(), frontier.statistics().in_hand), ("https://example.org/2", 1));
+    /// let outcome = Outcome::response(&first, 200, b"");
+    /// frontier.complete(first, outcome, until + Duration::from_secs(2))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ForeignLease`](FrontierError::ForeignLease) and [`LeaseOver`](FrontierError::LeaseOver): nothing has changed.
+    /// [`Storage`](FrontierError::Storage): the page is in hand, and the host is as it was before it was asked.
+    pub fn answered(&mut self, lease: &mut Lease, answer: HostAnswer, now: Timestamp) -> Result<(), FrontierError> {
+        self.check_is_out(lease)?;
+        self.note_hand(lease);
+        // Nothing, if it is in hand.
+        lease.answered(answer.at.min(now), answer.latency, answer.bytes);
+        let Some(page) = lease.position.filter(|_| !lease.is_in_hand && lease.trouble.is_none()) else { return Ok(()) };
+        let at = answer.at.min(now);
+        let outcome = Outcome::Response { status: answer.status, retry_after: answer.retry_after };
+        self.queues.take_back(&mut self.state, lease, &outcome, at, now);
+        let news = self.queues.server_news(&self.state, lease, &outcome);
+        self.rate.end(lease.charged, Some(lease.received));
+        self.queues.adapt(&mut self.state, lease, &outcome);
+        let rest = self.queues.rest(self.state.host(lease.host), lease, at);
+        let (over, journaled) = self.judge_host(lease, answer, rest, at);
+        lease.is_in_hand = true;
+        self.queues.take_in_hand(&mut self.state, lease.host, page, over);
+        if lease.token.is_some() {
+            self.keep_in_table(lease);
+        }
+        self.queues.count_left(&self.state, lease.host);
+        if let Some(news) = news {
+            self.share_status(lease, news, at, now);
+        }
+        self.queues.seat_again(&mut self.state, lease.host, now);
+        Ok(journaled?)
+    }
 
-impl After<'_> {
-    /// The page leaves the queue with a record.
-    const fn is_done(self) -> bool {
-        matches!(self, Self::Done | Self::Again(_) | Self::Parked)
+    /// Judges what an answer says of the host, and journals it if it is more than a rest, or if the lease outlives the process. Returns when
+    /// the rest is over that nothing else keeps.
+    fn judge_host(
+        &mut self,
+        lease: &mut Lease,
+        answer: HostAnswer,
+        rest: Rest,
+        at: Timestamp,
+    ) -> (Timestamp, io::Result<()>) {
+        let mut update = self.state.host(lease.host).status.clone();
+        if let Some(setback) = update.answer(answer.status, answer.retry_after, rest.is_late) {
+            let counts = update.set_back(&setback, lease.attempt == 1, rest, &self.politeness, at);
+            if counts {
+                self.queues.begin_failure_epoch(lease.host);
+            }
+            lease.keeps_tries = update.keeps_tries(&setback, counts, &self.politeness);
+        } else {
+            update.due = rest.over;
+        }
+        if let Some(token) = lease.token {
+            let (bytes, keeps_tries) = (lease.received, lease.keeps_tries);
+            let record = AnsweredRecord { host: lease.host_key(), status: update, token, bytes, keeps_tries };
+            let journaled = self.commit(&Record::Answered(record), Some(lease.host)).map(drop);
+            return (rest.over, journaled);
+        }
+        let before = &self.state.host(lease.host).status;
+        if (HostStatus { due: update.due, ..before.clone() }) == update {
+            return (update.due, Ok(()));
+        }
+        (rest.over, self.note_host(lease.host, update, false))
+    }
+
+    /// A page in hand is complete. Its host was judged before, and has a seat.
+    pub(super) fn end_page(
+        &mut self,
+        lease: &Lease,
+        outcome: Outcome,
+        receipts: Receipts<'_>,
+        now: Timestamp,
+    ) -> Result<Completion, FrontierError> {
+        let was_spent = self.state.budget_refusal(lease.host).is_some();
+        self.queues.leaves_hand(&self.state, lease.host);
+        let completion = match lease.position {
+            Some(position) => self.complete_in_hand(lease, position, outcome, receipts, now),
+            None => Ok(None),
+        };
+        let completion = if lease.token.is_some() { self.end_token(lease, completion) } else { completion };
+        let kept = self.keep_rest(lease.host);
+        self.queues.note_spent(&mut self.state, lease.host, was_spent, now);
+        self.queues.wake_groups(&mut self.state, lease.host, now);
+        self.queues.take_seat(&mut self.state, lease, now);
+        let completion = completion?;
+        kept?;
+        Ok(completion.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).status.due)))
+    }
+
+    /// What becomes of the page; `None` if it goes back to the head of its queue as it was. Of its host's status only the rest may change,
+    /// if nothing was journaled of that before.
+    fn complete_in_hand(
+        &mut self,
+        lease: &Lease,
+        position: Position,
+        outcome: Outcome,
+        receipts: Receipts<'_>,
+        now: Timestamp,
+    ) -> io::Result<Option<Completion>> {
+        let again = self.again.remove(&position);
+        let host = self.state.host(lease.host);
+        let update = HostStatus { due: self.queues.rested(host, lease.host), ..host.status.clone() };
+        let setback = match outcome {
+            Outcome::Released | Outcome::GivenUp => return Ok(None),
+            Outcome::Moved { to } => return self.follow(lease, position, update, &to, again, receipts),
+            Outcome::Failed(trouble) => Some(Setback::failed(trouble)),
+            Outcome::Response { status, retry_after } | Outcome::Robots { status, retry_after, .. } => {
+                HostStatus::default().answer(status, retry_after, true)
+            }
+        };
+        let done = again.map_or(PageFate::Done, PageFate::Again);
+        let fate = match setback {
+            None => done,
+            // Its host asked for fewer requests, and said nothing of the page.
+            Some(Setback { blame: Blame::Rate, .. }) if lease.keeps_tries => PageFate::Untried,
+            Some(setback) => PageFate::failed(lease, &setback, done, &update, &self.politeness, now),
+        };
+        self.settle(lease, position, update, fate, receipts)
+    }
+
+    /// The last page in hand takes with it what is known of its host's rest. Journals the rest, if the page's own record has not.
+    pub(super) fn keep_rest(&mut self, id: HostId) -> io::Result<()> {
+        let host = self.state.host(id);
+        let due = self.queues.rested(host, id);
+        if due == host.status.due {
+            return Ok(());
+        }
+        self.note_host(id, HostStatus { due, ..host.status.clone() }, false)
     }
 }
 
+/// In an embedder's own loop.
 impl<J: Journal> Frontier<J> {
     /// Takes a lease back with the server's reply, and queues what the reply leads to: the links of a page, or the target of a redirect.
     /// The rules of a robots.txt are read.
@@ -435,28 +528,8 @@ impl<J: Journal> Frontier<J> {
     }
 }
 
+/// The other ports of a server.
 impl<J: Journal> Frontier<J> {
-    /// Learns from a page that came back how long its host is to rest.
-    pub(crate) fn adapt(&mut self, lease: &Lease, outcome: &Outcome) {
-        let was_asked = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
-        if lease.position.is_none() || !was_asked {
-            return;
-        }
-        let wanted = lease.took.and_then(|took| self.politeness.adaptive_delay(took, lease.connections > 1));
-        let Some(wanted) = wanted.map(|rest| u32::try_from(rest.as_micros().div_ceil(1000)).unwrap_or(u32::MAX)) else {
-            return;
-        };
-        let before = self.state.host(lease.host).delay(&self.politeness);
-        let learned = &mut self.state.seats()[lease.host].learned_ms;
-        if wanted >= *learned {
-            *learned = wanted;
-        } else if matches!(outcome, Outcome::Response { status: 200..=299, .. }) {
-            *learned = u32::midpoint(*learned, wanted);
-        }
-        let after = self.state.host(lease.host).delay(&self.politeness);
-        self.queues.rest_longer(lease.host, after.saturating_sub(before));
-    }
-
     /// A lease is back, and has changed the status of its host. Changes the status of the server's other ports too, as far as the outcome
     /// concerns them. If the journal cannot take a record, the ports that are left keep their status until the next failure.
     pub(super) fn share_status(
@@ -509,33 +582,4 @@ impl<J: Journal> Frontier<J> {
             }
         }
     }
-
-    /// What a lease's outcome may mean for the other ports of its server. Taken before the outcome is judged.
-    #[inline]
-    pub(super) fn server_news(&self, lease: &Lease, outcome: &Outcome) -> Option<ServerNews> {
-        let was_sent = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
-        self.queues.server_of(lease.host).filter(|_| was_sent)?;
-        let fails = match outcome {
-            Outcome::Failed(trouble) => is_servers(trouble.failure),
-            Outcome::Response { status, .. } | Outcome::Robots { status, .. } => Blame::of_status(*status).is_some(),
-            _ => false,
-        };
-        Some(ServerNews { failures: self.state.host(lease.host).status.failures, fails, asks: outcome.asks_for() })
-    }
-}
-
-/// What an outcome at one port means for the server's other ports.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ServerNews {
-    /// The port's failures in a row before the outcome.
-    failures: u16,
-    /// It failed, and the failure may be the server's.
-    fails: bool,
-    /// The rest that it asked for.
-    asks: Option<Duration>,
-}
-
-/// Whether a failure is the server's, and not only one port's.
-const fn is_servers(failure: Failure) -> bool {
-    matches!(failure, Failure::Dns | Failure::NoSuchHost | Failure::Timeout)
 }

@@ -6,10 +6,10 @@
 //!
 //! - `incoming`: URLs come in, wait for a time, and get other priorities.
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page. URLs that robots.txt disallows are dropped here.
-//! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host.
+//! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host: `page_fate`. The host may have
+//!   answered before.
 //! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
 //! - `queue_robots`: a named queue's turn, whose pages go by the robots.txt of their URLs' origins.
-//! - `in_hand`: the two ends of a lease: its host has answered, and its page is complete.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
 //! - `recrawl`: queued URLs are judged again, by rules that change while they wait and by the budgets of hosts. Hosts that fail are retired,
 //!   and asked again.
@@ -26,12 +26,12 @@
 
 mod complete;
 mod host_queues;
-mod in_hand;
 mod incoming;
 mod lend;
 mod move_ups;
 mod moving;
 mod options;
+mod page_fate;
 mod queue_robots;
 mod rate;
 pub(crate) mod recrawl;

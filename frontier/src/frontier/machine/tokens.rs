@@ -41,7 +41,7 @@ use crate::frontier::hosts::{HostCost, HostId};
 use crate::frontier::lease::{LeaseQueue, Texts};
 use crate::frontier::queues::Queued;
 use crate::frontier::state::{LATEST, LeaseAnswer, OutLease};
-use crate::frontier::{Completion, Failure, Lease, LeaseToken, Outcome, Reply, Timestamp, Trouble};
+use crate::frontier::{Completion, Failure, HostAnswer, Lease, LeaseToken, Outcome, Reply, Timestamp, Trouble};
 use crate::gate::Position;
 
 impl<J: Journal> Frontier<J> {
@@ -126,6 +126,21 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
+    /// As [`answered`](Self::answered), by a token. It is journaled, so the page is in hand after a restart too. A second call changes
+    /// nothing, nor does a call for a robots.txt, whose lease has one end.
+    ///
+    /// # Errors
+    /// As [`redeem`](Self::redeem), also if it was completed.
+    pub fn answered_token(
+        &mut self,
+        token: LeaseToken,
+        answer: HostAnswer,
+        now: Timestamp,
+    ) -> Result<(), FrontierError> {
+        let mut lease = self.redeem(token)?;
+        self.answered(&mut lease, answer, now)
+    }
+
     /// Gives a lease more time: its deadline is now a [`lease_timeout`](super::FrontierOptions::lease_timeout) after `now`, if that is
     /// later. Returns the deadline. For workers that report from time to time that they still work.
     ///
@@ -205,6 +220,17 @@ impl<J: Journal> Frontier<J> {
         self.state.leases_mut().begin();
         lease.token = Some(token);
         Ok(())
+    }
+
+    /// A lease with a token may have been answered by another copy of it.
+    pub(super) fn note_hand(&self, lease: &mut Lease) {
+        if let Some(out) = lease.token.and_then(|token| self.state.leases().get(token))
+            && out.page.is_in_hand()
+            && !lease.is_in_hand
+        {
+            (lease.is_in_hand, lease.keeps_tries) = (true, out.page.keeps_tries());
+            lease.received = out.charged.into();
+        }
     }
 
     /// Keeps in the table what the lease's return will need and the journal does not have.

@@ -24,6 +24,15 @@
 //! Eight connections to a host that goes down fail one after another, from one cause. So only the first failure counts, and it begins a new
 //! *failure epoch*: leases of an older epoch say nothing new about the host. Their failures do not count, but still make the host rest.
 //! Their pages are as good as any other, but make the host neither well nor due earlier.
+//!
+//! # A slow host rests longer
+//!
+//! With [`adaptive_share`](crate::frontier::Politeness::adaptive_share) the rest of a host follows its latency: it grows at once with a
+//! slow answer, and shrinks by half the difference with a quick one. Only a 2xx lets it shrink: an error often comes quickly because the
+//! host is overloaded.
+//!
+//! The learned rest is not state: a host's status has only the time when it is due. After a restart or an eviction the host rests as if
+//! nothing had been learned, until its next answer.
 
 use std::time::Duration;
 
@@ -303,9 +312,25 @@ impl HostQueues {
         }
     }
 
-    /// A host's rest is now `by` longer than when its last page went out.
-    pub(crate) fn rest_longer(&mut self, host: HostId, by: Duration) {
-        self.lent.rest_longer(host, by);
+    /// Learns from a page that came back how long its host is to rest.
+    pub(crate) fn adapt(&mut self, state: &mut State, lease: &Lease, outcome: &Outcome) {
+        let was_asked = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
+        if lease.position.is_none() || !was_asked {
+            return;
+        }
+        let wanted = lease.took.and_then(|took| self.politeness.adaptive_delay(took, lease.connections > 1));
+        let Some(wanted) = wanted.map(|rest| u32::try_from(rest.as_micros().div_ceil(1000)).unwrap_or(u32::MAX)) else {
+            return;
+        };
+        let before = state.host(lease.host).delay(&self.politeness);
+        let learned = &mut state.seats()[lease.host].learned_ms;
+        if wanted >= *learned {
+            *learned = wanted;
+        } else if matches!(outcome, Outcome::Response { status: 200..=299, .. }) {
+            *learned = u32::midpoint(*learned, wanted);
+        }
+        let after = state.host(lease.host).delay(&self.politeness);
+        self.lent.rest_longer(lease.host, after.saturating_sub(before));
     }
 
     /// A host has failed: this begins a failure epoch, and requests that were sent before say nothing new.

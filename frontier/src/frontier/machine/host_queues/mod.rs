@@ -33,6 +33,7 @@ use crate::frontier::state::State;
 use crate::frontier::{Lease, Timestamp};
 use crate::gate::Position;
 use lent::Lent;
+pub(super) use rate_groups::ServerNews;
 use robots_for_others::{QueueRobots, RobotsForOthers};
 use waits::Waits;
 

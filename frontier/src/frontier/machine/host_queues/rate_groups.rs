@@ -42,9 +42,9 @@ use std::time::Duration;
 
 use super::HostQueues;
 use crate::frontier::hosts::{GroupKind, Host, HostId, HostState, RateGroupId, ServerAddress};
-use crate::frontier::lease::{OnAddress, Resolved};
+use crate::frontier::lease::{Blame, OnAddress, Resolved};
 use crate::frontier::state::State;
-use crate::frontier::{Lease, Outcome, Timestamp};
+use crate::frontier::{Failure, Lease, Outcome, Timestamp};
 
 impl HostQueues {
     /// The host of a lease that is out has this address; says whether it may be connected to now.
@@ -339,6 +339,19 @@ impl HostQueues {
         }
     }
 
+    /// What a lease's outcome may mean for the other ports of its server. Taken before the outcome is judged.
+    #[inline]
+    pub(crate) fn server_news(&self, state: &State, lease: &Lease, outcome: &Outcome) -> Option<ServerNews> {
+        let was_sent = lease.trouble.is_none() && !matches!(outcome, Outcome::Released | Outcome::GivenUp);
+        self.server_of(lease.host).filter(|_| was_sent)?;
+        let fails = match outcome {
+            Outcome::Failed(trouble) => is_servers(trouble.failure),
+            Outcome::Response { status, .. } | Outcome::Robots { status, .. } => Blame::of_status(*status).is_some(),
+            _ => false,
+        };
+        Some(ServerNews { failures: state.host(lease.host).status.failures, fails, asks: outcome.asks_for() })
+    }
+
     /// A server asked for a rest, or failed.
     pub(crate) fn rest_server(&mut self, server: RateGroupId, until: Timestamp) {
         self.rate_groups.rest_until(server, until);
@@ -354,4 +367,20 @@ impl HostQueues {
         self.rate_groups.leave_server(id, host.delay(&self.politeness));
         self.forget_queue_robots(id);
     }
+}
+
+/// What an outcome at one port means for the server's other ports.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerNews {
+    /// The port's failures in a row before the outcome.
+    pub(crate) failures: u16,
+    /// It failed, and the failure may be the server's.
+    pub(crate) fails: bool,
+    /// The rest that it asked for.
+    pub(crate) asks: Option<Duration>,
+}
+
+/// Whether a failure is the server's, and not only one port's.
+const fn is_servers(failure: Failure) -> bool {
+    matches!(failure, Failure::Dns | Failure::NoSuchHost | Failure::Timeout)
 }
