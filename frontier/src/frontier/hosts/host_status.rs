@@ -147,6 +147,11 @@ impl HostStatus {
         !rest.is_late && (counts || retry_after.is_some() || is_retired)
     }
 
+    /// The number of its next try to get a robots.txt.
+    pub(crate) fn attempt(&self) -> u8 {
+        u8::try_from(self.failures.saturating_add(1)).unwrap_or(u8::MAX)
+    }
+
     /// Whether a page keeps its tries because its host only asked for fewer requests. `counts` says whether that was a new failure of the
     /// host, whose status after it this is.
     pub(crate) fn keeps_tries(&self, setback: &Setback, counts: bool, politeness: &Politeness) -> bool {

@@ -122,7 +122,7 @@ impl<J: Journal> Frontier<J> {
         let was_spent = self.state.budget_refusal(lease.host).is_some();
         let completion = match lease.position {
             Some(position) => self.complete_page(lease, position, outcome, receipts, answered_at),
-            None => self.complete_robots(lease, outcome, answered_at),
+            None => self.robots().complete(lease, outcome, answered_at),
         };
         let completion = if lease.token.is_some() { self.end_token(lease, completion) } else { completion };
         self.queues.note_spent(&mut self.state, lease.host, was_spent, now);

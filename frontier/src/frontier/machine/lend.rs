@@ -5,7 +5,7 @@
 //! | is asked for the robots.txt of [others](super::robots) | that robots.txt |
 //! | has spent its [budget](super::recrawl) | nothing; its URLs are set aside |
 //! | is retired | its next URL, to be given up |
-//! | is a [named queue](super::queue_robots) | the robots.txt of its first URL's origin, or that URL |
+//! | is a [named queue](#named-queues) | the robots.txt of its first URL's origin, or that URL |
 //! | has no known robots.txt, or a stale one, or its pages break one after another | its robots.txt |
 //! | any other | the first URL of its best priority that robots.txt and today's rules allow |
 //!
@@ -16,23 +16,44 @@
 //! A lease takes nothing out of a queue: a page stays there until it comes back. So a lease needs no record: after a crash its page is
 //! still queued. Only with a [`lease_timeout`](super::FrontierOptions::lease_timeout) is a lease journaled, so that it is still out after a
 //! restart: see [`tokens`](super::tokens).
+//!
+//! # Named queues
+//!
+//! Each page of a [named queue](crate::frontier::Href::queue) goes by the robots.txt of its URL's origin.
+//!
+//! ```text
+//!   the queue's turn ──▶ its first page is at O ──▶ O's robots.txt is unknown, or stale ──▶ it is lent, by the queue's clock
+//!                                │ it is known                                                         │
+//!                                ├──▶ it allows the page: the page is lent          O has the rules ◀──┘
+//!                                └──▶ it does not: the page is dropped, and the next one is looked at
+//! ```
+//!
+//! A queue has no robots.txt of its own. The rules of an origin are kept with the origin's host, so two queues that have pages there ask for
+//! them once. The host is only their place: it is not asked, its clock does not run, and its failures are not counted. What the answer says
+//! of a server counts for the queue: so an answer is two records, first what the host's file is, then the queue's status.
+//!
+//! A robots.txt that is on another host than the origin's is fetched by that host's clock, as for a host's own: the queue then waits for it.
+//!
+//! With several connections, a page whose rules are not known waits until no page of the queue is out, as a host's robots.txt does.
 
 use std::hint::black_box;
 use std::io;
 use std::net::IpAddr;
+use std::time::Duration;
 
-use super::robots_turn::RobotsTurn;
+use super::robots::{RobotsFiles, RobotsTurn};
 use super::rulings::{RobotsQuestion, is_judged_again, judge_again, refusal, unproductive};
 use super::{Frontier, FrontierError};
+use crate::address::{HostKey, origin_of, path_and_query};
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, HostRecord, Journal, Record, RobotsRecord, read_wire,
 };
 use crate::frontier::hosts::{HostId, RobotsFile};
-use crate::frontier::lease::{Texts, Waited};
+use crate::frontier::lease::{LeaseQueue, Texts};
 use crate::frontier::queues::Queued;
-use crate::frontier::robots::{Preferences, Robots};
-use crate::frontier::{Lease, LeaseKind, Resolved, Timestamp, Trouble};
-use crate::gate::{Position, Refusal, SeenTest, Via};
+use crate::frontier::robots::Robots;
+use crate::frontier::{Lease, Resolved, Timestamp, Trouble};
+use crate::gate::{Position, Refusal};
 
 impl<J: Journal> Frontier<J> {
     /// A lease of a host that was taken from the front queue of this priority. `None` if there is none this time, because URLs were dropped
@@ -72,21 +93,12 @@ impl<J: Journal> Frontier<J> {
         }
         let host = self.state.host(id);
         if obeys_robots && host.wants_robots(now) {
-            if self.goes_elsewhere(RobotsTurn::own(id), priority, now)? {
+            if self.robots().goes_elsewhere(RobotsTurn::own(id), priority, now)? {
                 *drops -= 1;
                 return Ok(None);
             }
-            let host = self.state.host(id);
-            let origin = host.key.as_str();
-            let texts = match &host.robots {
-                RobotsFile::Moved(redirect) => Texts::new(&redirect.url, origin),
-                _ => Texts::new(&host.key.robots_url(), origin),
-            };
-            let attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
-            let validators = host.robots.rules().and_then(|rules| rules.validators.clone());
-            let mut robots = Lease { texts, priority, attempt, validators, ..self.blank_lease(id, now) };
-            self.note_lent(&mut robots)?;
-            return Ok(Some(robots));
+            let origin = self.state.host(id).key.clone();
+            return self.lend_robots(id, (Some(id), &origin), priority, now).map(Some);
         }
         // If robots.txt is not honored, rules that are known from a run that honored it do not count.
         if let Some(position) = host.robots.unread().filter(|_| obeys_robots)
@@ -95,6 +107,43 @@ impl<J: Journal> Frontier<J> {
             return Ok(None);
         }
         self.lend_page(id, priority, None, now, drops)
+    }
+
+    /// A lease of a robots.txt, or of where it redirects to: the host's own, or for a queue the one of an origin.
+    fn lend_robots(
+        &mut self,
+        id: HostId,
+        (of, origin): (Option<HostId>, &HostKey),
+        priority: u8,
+        now: Timestamp,
+    ) -> io::Result<Lease> {
+        let host = self.state.host(id);
+        let file = of.map(|of| &self.state.host(of).robots);
+        let texts = match file {
+            Some(RobotsFile::Moved(redirect)) => Texts::new(&redirect.url, origin.as_str()),
+            _ => Texts::new(&origin.robots_url(), origin.as_str()),
+        };
+        let validators = file.and_then(|file| file.rules()?.validators.clone());
+        let queue = host.key.queue().map(|_| LeaseQueue { key: host.key.clone(), crawl_delay: Duration::ZERO });
+        let (attempt, queue) = (host.status.attempt(), queue.map(Box::new));
+        let mut lease = Lease { texts, priority, attempt, validators, queue, ..self.blank_lease(id, now) };
+        self.note_lent(&mut lease)?;
+        Ok(lease)
+    }
+
+    /// The lease of a host whose turn has come, for the robots.txt that others wait for; `None` if the host is retired.
+    fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<Option<Lease>> {
+        let host = self.state.host(id);
+        if host.status.is_retired() {
+            self.robots().fail_others(id, now);
+            return Ok(None);
+        }
+        let Some((url, waits)) = self.queues.first_awaited_robots(id) else { return Ok(None) };
+        let (texts, attempt) = (Texts::new(url, host.key.as_str()), host.status.attempt());
+        let for_other = Some(self.state.host(waits).key.as_str().into());
+        let mut lease = Lease { texts, priority, attempt, for_other, ..self.blank_lease(id, now) };
+        self.note_lent(&mut lease)?;
+        Ok(Some(lease))
     }
 
     /// A lease of the host's next page, to be fetched or, with `trouble`, to be given up. Pages of the same priority before it that are
@@ -144,6 +193,62 @@ impl<J: Journal> Frontier<J> {
         lease.trouble = trouble.or_else(|| self.expired_too_often(&lease));
         self.note_lent(&mut lease)?;
         Ok(Some(lease))
+    }
+
+    /// As [`lend`](Self::lend), for a named queue that obeys robots.txt, and is neither retired nor spent.
+    pub(super) fn lend_of_queue(
+        &mut self,
+        id: HostId,
+        priority: u8,
+        now: Timestamp,
+        drops: &mut u32,
+    ) -> io::Result<Option<Lease>> {
+        while *drops > 0
+            && let Some(first) = self.queues.first_free(&self.state, id).filter(|first| first.priority == priority)
+        {
+            let (gate, host) = (self.state.gate(), self.state.host(id));
+            let entry = self.journal.read(first.position)?;
+            if is_judged_again(gate, self.state.rules(), first.position)
+                && let Err(refusal) = judge_again(gate, &entry)
+            {
+                self.set_aside(id, first, refusal)?;
+                *drops -= 1;
+                continue;
+            }
+            if unproductive(gate, host, &entry).is_some() {
+                self.drop_refused(id, priority, None, drops)?;
+                continue;
+            }
+            let (origin, path) = (origin_of(entry.wire).into_owned(), path_and_query(entry.wire).to_owned());
+            let metadata = entry.metadata.len();
+            let of = self.queues.known_row(&mut self.state, &mut self.journal, &origin, now)?;
+            if self.queues.wants_robots_of(&self.state, id, of, now) {
+                if self.state.host(id).scheduling.out > 0 {
+                    self.queues.await_robots(id);
+                    return Ok(None);
+                }
+                if let Some(of) = of
+                    && self.robots().goes_elsewhere(RobotsTurn { by: id, of }, priority, now)?
+                {
+                    *drops -= 1;
+                    return Ok(None);
+                }
+                return self.lend_robots(id, (of, &HostKey::of_origin(&origin)), priority, now).map(Some);
+            }
+            let Some(of) = of else { return Ok(None) };
+            if let Some(position) = self.state.host(of).robots.unread()
+                && !self.read_rules(of, position)?
+            {
+                *drops -= 1;
+            } else if let Some(refusal) = self.state.host(of).robots.refusal(&path, self.politeness.purpose) {
+                self.drop_disallowed(id, first, metadata, refusal)?;
+                *drops -= 1;
+            } else {
+                self.queues.forget_queue_robots(id);
+                return self.lend_page(id, priority, None, now, drops);
+            }
+        }
+        Ok(None)
     }
 
     /// Sets a host's next page aside if today's rules refuse it, or drops it, with the pages after it, if its budget is spent; says whether
@@ -241,6 +346,19 @@ impl<J: Journal> Frontier<J> {
         })
     }
 
+    /// Drops a queue's next page, which the robots.txt of its origin refuses.
+    fn drop_disallowed(&mut self, id: HostId, first: Queued, metadata: usize, refusal: Refusal) -> io::Result<()> {
+        let Queued { position, priority } = first;
+        let key = self.state.host(id).key.clone();
+        let record = DisallowedRecord { host: key.as_str(), priority, first: position, urls: 1, refusal };
+        let name = self.move_ups.name_at(&mut self.journal, position)?;
+        self.commit(&Record::Disallowed(record), Some(id))?;
+        self.move_ups.left(name, position);
+        self.queues.url_left(position);
+        self.release_metadata(position, metadata);
+        self.drops.note(&mut self.journal, position, refusal)
+    }
+
     /// Reads and parses a host's rules from the journal: they were dropped from memory, or not yet needed since a resume. `false` if the
     /// journal has lost them with an old segment. Then a record says that they are unknown, so that the host is asked for them again.
     pub(super) fn read_rules(&mut self, id: HostId, position: Position) -> io::Result<bool> {
@@ -273,51 +391,15 @@ impl<J: Journal> Frontier<J> {
         }
     }
 
-    /// A lease with what is known of the host, and nothing of a page. It is not counted and takes no places in rate groups:
-    /// [`note_lent`](Self::note_lent) does both, once nothing can fail any more.
+    /// A [blank lease](State::blank_lease): [`note_lent`](Self::note_lent) counts it, once nothing can fail any more.
     pub(super) fn blank_lease(&self, id: HostId, now: Timestamp) -> Lease {
-        let host = self.state.host(id);
-        Lease {
-            frontier: self.id,
-            token: None,
-            host: id,
-            kind: LeaseKind::Robots,
-            position: None,
-            texts: Texts::default(),
-            depth: 0,
-            priority: 0,
-            score: 0,
-            via: Via::Seed,
-            redirects: 0,
-            attempt: 1,
-            attempts: self.politeness.attempts,
-            delay: host.delay(&self.politeness),
-            group: None,
-            server: None,
-            by_address: self.politeness.policy(host.policy).by_address,
-            address: None,
-            connections: self.politeness.policy(host.policy).connections,
-            earlier: 0,
-            is_first_contact: !host.status.has_answered,
-            failure_epoch: 0,
-            lent_at: now,
-            answered_at: None,
-            took: None,
-            received: 0,
-            charged: 0,
-            is_in_hand: false,
-            keeps_tries: false,
-            trouble: None,
-            validators: None,
-            for_other: None,
-            yielded: None,
-            metadata: Box::default(),
-            identity: None,
-            seen_test: SeenTest::Asked,
-            queue: None,
-            preferences: Preferences::default(),
-            waited: Waited::default(),
-        }
+        self.state.blank_lease(self.id, id, now)
+    }
+
+    /// What is known of each robots.txt.
+    pub(super) fn robots(&mut self) -> RobotsFiles<'_, J> {
+        let Self { state, journal, politeness, queues, copies, .. } = self;
+        RobotsFiles { state, journal, politeness, queues, copies }
     }
 
     /// Counts a lease that goes out, and seats its host as leased. If leases end, it gets a token first, and a record.

@@ -8,8 +8,6 @@
 //! - `lend`: a host's turn becomes a lease, of its robots.txt or of a page. URLs that robots.txt disallows are dropped here.
 //! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host: `page_fate`. The host may have
 //!   answered before.
-//! - `robots`: a robots.txt comes back, or is on another host, which is then asked by its own clock.
-//! - `queue_robots`: a named queue's turn, whose pages go by the robots.txt of their URLs' origins.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
 //! - `recrawl`: queued URLs are judged again, by rules that change while they wait and by the budgets of hosts. Hosts that fail are retired,
 //!   and asked again.
@@ -17,6 +15,7 @@
 //!
 //! - `host_queues`: who may be asked now, who waits and for what, what is lent out, and which hosts are in memory. It decides nothing that is
 //!   journaled.
+//! - `robots`: what is known of each robots.txt: one comes back, or is on another host, which is then asked by its own clock.
 //! - `moving`: the steps by which waiting URLs get other priorities. `score_table` has these by name, `move_ups` where each URL waits.
 //! - `rate`: requests and bytes a second of the whole crawl.
 //! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
@@ -32,11 +31,9 @@ mod move_ups;
 mod moving;
 mod options;
 mod page_fate;
-mod queue_robots;
 mod rate;
 pub(crate) mod recrawl;
 mod robots;
-mod robots_turn;
 mod rulings;
 mod score_table;
 pub(crate) mod statistics;

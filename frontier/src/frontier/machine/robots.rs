@@ -41,20 +41,36 @@ use std::time::Duration;
 
 use ahash::AHashMap;
 
-use super::Frontier;
-use super::robots_turn::RobotsTurn;
+use super::host_queues::HostQueues;
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
-use crate::frontier::hosts::{Host, HostId, HostStatus, RULES_HOLD, Rest, RobotsFile};
-use crate::frontier::lease::{Blame, Setback, Texts};
+use crate::frontier::hosts::{Host, HostId, HostStatus, PolitenessTable, RULES_HOLD, Rest, RobotsFile};
+use crate::frontier::lease::{Blame, Setback};
 use crate::frontier::robots::{self, Robots};
+use crate::frontier::state::State;
 use crate::frontier::{Completion, Failure, Lease, Outcome, Timestamp, Trouble, Validators};
 
 /// Redirects of a robots.txt that are followed: the least that RFC 9309 section 2.3.1.2 asks for.
 const ROBOTS_HOPS: u8 = 5;
 
+/// The host whose robots.txt is asked for, and the host or queue by whose clock: they are the same, unless that is a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RobotsTurn {
+    /// Whose clock it is: it rests, and may fail.
+    pub(super) by: HostId,
+    /// Whose robots.txt it is.
+    pub(super) of: HostId,
+}
+
+impl RobotsTurn {
+    /// A host's own.
+    pub(super) const fn own(id: HostId) -> Self {
+        Self { by: id, of: id }
+    }
+}
+
 /// What an answer says about the file, apart from what it says about the host.
-pub(super) enum RobotsNews {
+enum RobotsNews {
     /// There is one: the lines that concern this crawler, and the validators for a conditional request.
     Rules(Vec<u8>, Option<Box<Validators>>),
     /// There is none: everything is allowed.
@@ -67,13 +83,22 @@ pub(super) enum RobotsNews {
     Failed(Setback),
 }
 
-impl<J: Journal> Frontier<J> {
+/// What is known of each robots.txt, and who must wait for one.
+pub(super) struct RobotsFiles<'a, J> {
+    pub(super) state: &'a mut State,
+    pub(super) journal: &'a mut J,
+    pub(super) politeness: &'a PolitenessTable,
+    pub(super) queues: &'a mut HostQueues,
+    pub(super) copies: &'a mut RobotsCopies,
+}
+
+impl<J: Journal> RobotsFiles<'_, J> {
     /// Takes a robots.txt back; `None` if it is to be asked for again. The host has answered or failed by the same rules as with a page;
     /// what that says about the file is decided here.
     ///
     /// # Errors
     /// If the journal cannot take the record. Then nothing has changed.
-    pub(crate) fn complete_robots(
+    pub(super) fn complete(
         &mut self,
         lease: &Lease,
         outcome: Outcome,
@@ -82,7 +107,7 @@ impl<J: Journal> Frontier<J> {
         if matches!(outcome, Outcome::Released | Outcome::GivenUp) {
             return Ok(None);
         }
-        let turn = self.robots_turn(lease, now)?;
+        let turn = self.turn(lease, now)?;
         let mut update = self.state.host(lease.host).status.clone();
         let is_own = lease.for_other.is_none() || lease.is_own_robots();
         let answer = match outcome {
@@ -109,7 +134,7 @@ impl<J: Journal> Frontier<J> {
         let is_failure = matches!(answer, RobotsNews::Failed(_));
         let stale_at = now + self.politeness.robots_ttl;
         let completion = match answer {
-            RobotsNews::Failed(setback) if is_own => self.robots_failed(turn, update, setback, true, now),
+            RobotsNews::Failed(setback) if is_own => self.failed(turn, update, setback, true, now),
             answer if is_own => self.learn(turn, update, answer, (stale_at, true), now),
             answer => self.asked_for_others(lease, update, &answer, now),
         }?;
@@ -120,6 +145,16 @@ impl<J: Journal> Frontier<J> {
         Ok(completion)
     }
 
+    /// Whose robots.txt a lease was for. The host of an origin is added with the first news of its file.
+    fn turn(&mut self, lease: &Lease, now: Timestamp) -> io::Result<RobotsTurn> {
+        match &lease.queue {
+            None => Ok(RobotsTurn::own(lease.host)),
+            Some(_) => {
+                Ok(RobotsTurn { by: lease.host, of: self.queues.row(self.state, self.journal, lease.origin(), now)? })
+            }
+        }
+    }
+
     /// Records the status of a host that was asked for the robots.txt of others, by the same rules as with a page.
     fn asked_for_others(
         &mut self,
@@ -128,11 +163,11 @@ impl<J: Journal> Frontier<J> {
         answer: &RobotsNews,
         now: Timestamp,
     ) -> io::Result<Option<Completion>> {
-        let delay = self.state.host(lease.host).delay(&self.politeness);
+        let delay = self.state.host(lease.host).delay(self.politeness);
         let rest = Rest { over: update.due.max(now + delay), is_late: false };
         update.due = rest.over;
         let is_retry = if let RobotsNews::Failed(setback) = answer {
-            update.set_back(setback, lease.attempt == 1, rest, &self.politeness, now);
+            update.set_back(setback, lease.attempt == 1, rest, self.politeness, now);
             true
         } else {
             false
@@ -146,7 +181,7 @@ impl<J: Journal> Frontier<J> {
     ///
     /// The rest before the first page follows the Crawl-delay of these rules, not of the previous ones. The file is good until `stale_at`;
     /// `was_asked` is true if the host itself sent it.
-    pub(super) fn learn(
+    fn learn(
         &mut self,
         turn: RobotsTurn,
         mut update: HostStatus,
@@ -167,13 +202,13 @@ impl<J: Journal> Frontier<J> {
                 let asked = robots.crawl_delay().unwrap_or_default();
                 // Whole milliseconds, as checkpoints store it.
                 let crawl_delay = Duration::from_millis(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX));
-                delay = host.delay_by(&self.politeness, crawl_delay);
+                delay = host.delay_by(self.politeness, crawl_delay);
                 parsed = Some((robots, validators));
                 lines = text;
                 RobotsRecord::Known { stale_at, crawl_delay, rules: Some(&lines) }
             }
             RobotsNews::Missing => {
-                delay = host.delay_by(&self.politeness, Duration::ZERO);
+                delay = host.delay_by(self.politeness, Duration::ZERO);
                 RobotsRecord::Known { stale_at, crawl_delay: Duration::ZERO, rules: None }
             }
             RobotsNews::Moved(hops, ref url) => RobotsRecord::Moved { hops, url: url.wire() },
@@ -197,7 +232,7 @@ impl<J: Journal> Frontier<J> {
     /// Known rules stay in force, and the file is asked for again after `politeness.max_backoff`. If the host answers at all, its pages go
     /// on meanwhile, unless they break too. If nothing was known, or the rules have expired, any kind of failure counts against the host:
     /// without a robots.txt no page of it goes out. `was_asked` is true if the host itself failed, not another host that has its file.
-    pub(super) fn robots_failed(
+    fn failed(
         &mut self,
         turn: RobotsTurn,
         mut update: HostStatus,
@@ -219,7 +254,7 @@ impl<J: Journal> Frontier<J> {
             let failure = if is_broken { setback.trouble.failure } else { Failure::Robots };
             Setback { blame: Blame::Host, trouble: Trouble::new(failure, &words), ..setback }
         };
-        let politeness_table = &self.politeness;
+        let politeness_table = self.politeness;
         let delay = if holds { self.delay_of(turn) } else { host.delay_by(politeness_table, Duration::ZERO) };
         if holds && !is_down && !is_broken {
             // The host answers, and its pages may be asked for.
@@ -227,7 +262,7 @@ impl<J: Journal> Frontier<J> {
             update.due = update.due.max(now + delay.max(asked));
         } else {
             let rest = Rest { over: update.due.max(now + delay), is_late: false };
-            update.set_back(&setback, host.status.failures == 0, rest, &self.politeness, now);
+            update.set_back(&setback, host.status.failures == 0, rest, self.politeness, now);
         }
         // A host that is retired now loses its rules; the rules of an origin stay with it.
         let was_retired = self.state.host(turn.by).status.is_retired();
@@ -244,7 +279,7 @@ impl<J: Journal> Frontier<J> {
     /// The rest after a robots.txt that has not changed what is known: with the Crawl-delay of the rules in force.
     fn delay_of(&self, turn: RobotsTurn) -> Duration {
         let rules = self.state.host(turn.of).robots.rules();
-        self.state.host(turn.by).delay_by(&self.politeness, rules.map_or(Duration::ZERO, |rules| rules.crawl_delay))
+        self.state.host(turn.by).delay_by(self.politeness, rules.map_or(Duration::ZERO, |rules| rules.crawl_delay))
     }
 
     /// Writes the host's status, and what is known of its robots.txt if that has changed, as one record: after a crash both are there, or
@@ -266,17 +301,17 @@ impl<J: Journal> Frontier<J> {
             let (key, status) = (key.clone(), status.clone());
             let host = key.as_str();
             let file = HostRecord { host, status, robots: Some(news), was_asked: false, is_retry: false };
-            self.commit(&Record::Host(file), Some(turn.of))?;
+            self.state.commit(self.journal, &Record::Host(file), Some(turn.of))?;
             self.queues.note_queue_robots(turn.by, key);
         }
         let key = self.state.host(turn.by).key.clone();
         let record = Record::Host(HostRecord { host: key.as_str(), status: update, robots, was_asked, is_retry });
-        self.commit(&record, Some(turn.by)).map(drop)
+        self.state.commit(self.journal, &record, Some(turn.by)).map(drop)
     }
 
     /// The next hop of a host's robots.txt. `None` if the target is no URL or the hops are too many: the file then counts as missing, which
     /// allows everything.
-    pub(super) fn next_hop(&self, id: HostId, to: &str) -> Option<(u8, CanonicalUrl)> {
+    fn next_hop(&self, id: HostId, to: &str) -> Option<(u8, CanonicalUrl)> {
         let hops = match &self.state.host(id).robots {
             RobotsFile::Moved(redirect) => redirect.hops + 1,
             _ => 1,
@@ -285,7 +320,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     fn hop(&self, hops: u8, to: &str) -> Option<(u8, CanonicalUrl)> {
-        let url = self.gate().canonicalizer().canonicalize(to).ok()?;
+        let url = self.state.gate().canonicalizer().canonicalize(to).ok()?;
         (hops <= ROBOTS_HOPS).then_some((hops, url))
     }
 }
@@ -329,7 +364,8 @@ impl RobotsNews {
     }
 }
 
-impl<J: Journal> Frontier<J> {
+/// On another host.
+impl<J: Journal> RobotsFiles<'_, J> {
     /// If the host's robots.txt is on another host, takes the known copy, or waits for the other host. Returns whether it did either; if
     /// not, the host itself is to be asked.
     ///
@@ -338,14 +374,15 @@ impl<J: Journal> Frontier<J> {
     pub(super) fn goes_elsewhere(&mut self, turn: RobotsTurn, priority: u8, now: Timestamp) -> io::Result<bool> {
         let host = self.state.host(turn.of);
         let RobotsFile::Moved(redirect) = &host.robots else { return Ok(false) };
-        let Ok(url) = self.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&redirect.url) else {
+        let Ok(url) = self.state.gate().canonicalizer().clone().with_max_bytes(usize::MAX).canonicalize(&redirect.url)
+        else {
             return Ok(false);
         };
         let is_parted = self.state.policy(turn.of).one_server == Some(false);
         if is_its_own(host, &url, is_parted) {
             return Ok(false);
         }
-        if self.gate().blocklist().is_some_and(|list| list.blocks(&url)) {
+        if self.state.gate().blocklist().is_some_and(|list| list.blocks(&url)) {
             self.take_copy(turn, SharedRobots::Missing, now, now)?;
             return Ok(true);
         }
@@ -353,12 +390,12 @@ impl<J: Journal> Frontier<J> {
             self.take_copy(turn, answer, at, now)?;
             return Ok(true);
         }
-        let server = self.row(url.origin(), now)?;
+        let server = self.queues.row(self.state, self.journal, url.origin(), now)?;
         if let Some((answer, at)) = self.own_copy(server, &url, now)? {
             self.take_copy(turn, answer, at, now)?;
             return Ok(true);
         }
-        self.queues.wait_for(&mut self.state, (turn.by, priority), server, url.wire(), now);
+        self.queues.wait_for(self.state, (turn.by, priority), server, url.wire(), now);
         Ok(true)
     }
 
@@ -385,7 +422,7 @@ impl<J: Journal> Frontier<J> {
         let update = self.state.host(turn.by).status.clone();
         let answer = match answer {
             SharedRobots::Failed(setback) => {
-                return self.robots_failed(turn, update, (*setback).clone(), false, now).map(drop);
+                return self.failed(turn, update, (*setback).clone(), false, now).map(drop);
             }
             SharedRobots::Rules(lines) => RobotsNews::Rules(lines.to_vec(), None),
             SharedRobots::Missing => RobotsNews::Missing,
@@ -397,24 +434,12 @@ impl<J: Journal> Frontier<J> {
         self.learn(turn, update, answer, (stale_at, false), now).map(drop)
     }
 
-    /// The lease of a host whose turn has come, for the robots.txt that others wait for; `None` if the host is retired.
-    pub(super) fn lend_for_others(&mut self, id: HostId, priority: u8, now: Timestamp) -> io::Result<Option<Lease>> {
-        let host = self.state.host(id);
-        let Some((url, waits)) = self.queues.first_awaited_robots(id) else { return Ok(None) };
-        if let Some(failure_state) =
-            host.status.failure_state.as_deref().filter(|failure_state| failure_state.is_retired)
-        {
-            let url: Box<str> = url.into();
-            let answer = SharedRobots::Failed(Arc::new(Setback::failed(failure_state.trouble.clone())));
-            self.answer_others(id, &url, Some(answer), now + self.politeness.backoff, now);
-            return Ok(None);
-        }
-        let attempt = u8::try_from(host.status.failures.saturating_add(1)).unwrap_or(u8::MAX);
-        let texts = Texts::new(url, host.key.as_str());
-        let for_other = Some(self.state.host(waits).key.as_str().into());
-        let mut lease = Lease { texts, priority, attempt, for_other, ..self.blank_lease(id, now) };
-        self.note_lent(&mut lease)?;
-        Ok(Some(lease))
+    /// The host is retired, so no robots.txt that others wait for can be had from it.
+    pub(super) fn fail_others(&mut self, id: HostId, now: Timestamp) {
+        let Some((url, _)) = self.queues.first_awaited_robots(id) else { return };
+        let (url, trouble) = (Box::<str>::from(url), self.state.host(id).status.last_trouble().cloned());
+        let answer = trouble.map(|trouble| SharedRobots::Failed(Arc::new(Setback::failed(trouble))));
+        self.answer_others(id, &url, answer, now + self.politeness.backoff, now);
     }
 
     /// The hosts that wait for this URL go on: each takes the answer when its turn comes. Without an answer that is of use to them, they
@@ -429,7 +454,7 @@ impl<J: Journal> Frontier<J> {
     ) {
         let Some(answer) = answer else { return };
         self.copies.keep(url, RobotsCopy { answer, at: now, fresh_until });
-        self.queues.end_wait_for(&mut self.state, server, url, now);
+        self.queues.end_wait_for(self.state, server, url, now);
     }
 }
 

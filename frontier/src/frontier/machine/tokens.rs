@@ -38,7 +38,7 @@ use super::{Frontier, FrontierError};
 use crate::address::HostKey;
 use crate::frontier::durable::{HostRecord, Journal, LentRecord, Receipts, Record, Settled, read_wire};
 use crate::frontier::hosts::{HostCost, HostId};
-use crate::frontier::lease::{LeaseQueue, Texts};
+use crate::frontier::lease::Texts;
 use crate::frontier::queues::Queued;
 use crate::frontier::state::{LATEST, LeaseAnswer, OutLease};
 use crate::frontier::{Completion, Failure, HostAnswer, Lease, LeaseToken, Outcome, Reply, Timestamp, Trouble};
@@ -285,7 +285,7 @@ impl<J: Journal> Frontier<J> {
                 lease.texts.set_referrer(referrer);
             }
         } else {
-            self.fill_robots(&mut lease, out.page.priority());
+            self.state.fill_robots(&mut lease, out.page.priority());
         }
         if out.page.is_given_up() {
             let known = self.state.host(out.host).status.last_trouble().cloned();
@@ -305,28 +305,6 @@ impl<J: Journal> Frontier<J> {
         }
         (lease.charged, lease.failure_epoch) = (out.charged.into(), out.failure_epoch());
         self.queues.places_of(&self.state, lease, out.address);
-    }
-
-    /// Fills in what is known of a robots.txt that is out, from the host that has it.
-    fn fill_robots(&self, lease: &mut Lease, priority: u8) {
-        let host = self.state.host(lease.host);
-        let Some(out) = self.state.leases().robots(host.key.as_str()) else { return };
-        lease.attempt = out.attempt;
-        lease.priority = priority;
-        if host.key.queue().is_some() {
-            // It waits for itself, and the file is that of an origin.
-            lease.texts = Texts::new(&out.url, &out.for_other);
-            let of = self.state.hosts().find(&out.for_other).map(|of| self.state.host(of));
-            lease.validators = of.and_then(|of| of.robots.rules()?.validators.clone());
-            lease.queue = Some(Box::new(LeaseQueue { key: host.key.clone(), crawl_delay: Duration::ZERO }));
-            return;
-        }
-        lease.texts = Texts::new(&out.url, host.key.as_str());
-        if out.for_other.is_empty() {
-            lease.validators = host.robots.rules().and_then(|rules| rules.validators.clone());
-        } else {
-            lease.for_other = Some(out.for_other.clone());
-        }
     }
 
     /// A lease with a token is back, and its outcome was judged, with this `completion`. If nothing of that was journaled, its return is.

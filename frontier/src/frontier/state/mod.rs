@@ -48,6 +48,7 @@
 
 mod change;
 mod leases;
+mod new_lease;
 mod out_lease;
 mod rescored;
 mod restore;

@@ -7,7 +7,7 @@ use ahash::AHashMap;
 use super::HostQueues;
 use crate::address::HostKey;
 use crate::frontier::Timestamp;
-use crate::frontier::hosts::{HostId, HostState};
+use crate::frontier::hosts::{HostId, HostState, RobotsFile};
 use crate::frontier::state::State;
 
 /// Hosts that are to be asked for the robots.txt of others.
@@ -119,8 +119,20 @@ impl HostQueues {
         self.queue_robots.0.remove(&queue);
     }
 
+    /// Whether the robots.txt of a page's origin must be fetched before the page: nothing is known of it, it is stale, or page after page of
+    /// the queue breaks.
+    pub(crate) fn wants_robots_of(&self, state: &State, by: HostId, of: Option<HostId>, now: Timestamp) -> bool {
+        let Some(of) = of.filter(|_| !state.host(by).status.is_in_doubt()) else { return true };
+        match state.host(of).robots {
+            RobotsFile::Unknown | RobotsFile::Moved(_) => true,
+            RobotsFile::Known { stale_at, .. } => {
+                stale_at <= now && !self.is_queue_robots_fresh(by, &state.host(of).key)
+            }
+        }
+    }
+
     /// Whether the file is good for one page of the queue, however old it is.
-    pub(crate) fn is_queue_robots_fresh(&self, queue: HostId, origin: &HostKey) -> bool {
+    fn is_queue_robots_fresh(&self, queue: HostId, origin: &HostKey) -> bool {
         self.queue_robots.0.get(&queue) == Some(origin)
     }
 }
