@@ -13,9 +13,9 @@
 //!    └───────────────────────────┴──────── complete: nothing queued, or a rest ────┘
 //! ```
 //!
-//! A host is in one *seat* at a time:
+//! A host is in one state at a time:
 //!
-//! | seat | it is |
+//! | state | it is |
 //! |---|---|
 //! | idle | in no queue: nothing of it is queued |
 //! | snoozed | on the *agenda*, until its rest is over, or until the hours begin in which it may be asked |
@@ -33,7 +33,7 @@
 //! if a registrable domain has had more turns than the average plus a lead (`traps.domain_lead`), its hosts give way. Hosts of seeds never
 //! give way.
 //!
-//! A host has one lease out. With `politeness.connections_per_host` it may have more. Then it goes from Leased to its next seat at once,
+//! A host has one lease out. With `politeness.connections_per_host` it may have more. Then it goes from Leased to its next state at once,
 //! while the page is out; it stays Leased only if nothing more of it may be lent.
 //!
 //! # What changes, and how
@@ -41,8 +41,8 @@
 //! The *state* is everything that is known. It changes in one way:
 //!
 //! ```text
-//!   live      decide ──▶ Record ──▶ Journal ──▶ State::apply ──▶ seats
-//!   resume                          Journal ──▶ State::apply ──▶ seats, once
+//!   live      decide ──▶ Record ──▶ Journal ──▶ State::apply ──▶ queues of hosts
+//!   resume                          Journal ──▶ State::apply ──▶ queues of hosts, once
 //! ```
 //!
 //! So a change is in the journal before it is in the state, and a rebuilt frontier equals the original to the bit. If the storage fails,

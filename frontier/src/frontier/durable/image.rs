@@ -44,8 +44,8 @@ const ROBOTS: u32 = 4;
 
 /// Appends a host and its queue. An eviction compares these bytes with an earlier image, to see whether the host has changed since.
 ///
-/// A URL that is lent out is written as queued. The seat and the parsed rules are not written, since they follow from the rest. Nor are the
-/// validators of a robots.txt: without them it is fetched in full once more.
+/// A URL that is lent out is written as queued. The scheduling state and the parsed rules are not written, since they follow from the rest.
+/// Nor are the validators of a robots.txt: without them it is fetched in full once more.
 pub(crate) fn save(host: &Host, usage: Usage, back: &Back, to: &mut Vec<u8>) {
     // While redirects of a robots.txt are followed, what was known before is kept: it will be asked for again from the first hop on.
     let file = match &host.robots {

@@ -1,8 +1,8 @@
 //! One host, as the frontier has it.
 //!
 //! A host's fields are of four kinds. *Facts* are changed by records alone: key, queue, status, robots.txt. They are in the host's image.
-//! The *policy* follows from the key and the options. The *seat* follows from these and from the time, and belongs to `machine`. The rest
-//! are *caches*: parsed rules, and whether the host is on the clock of rules that may be dropped.
+//! The *policy* follows from the key and the options. The *scheduling state* follows from these and from the time, and belongs to
+//! `machine`. The rest are *caches*: parsed rules, and whether the host is on the clock of rules that may be dropped.
 //!
 //! With a million hosts, a lease mostly waits for memory. So a host is two aligned cache lines, and what most hosts do not have is boxed.
 //! An assertion checks the size.
@@ -36,8 +36,8 @@ pub(crate) struct Host {
     pub(crate) is_on_clock: bool,
     /// The number of its policy in the [`PolitenessTable`]. It follows from the key.
     pub(crate) policy: u16,
-    /// Its pages that are in hand: it has answered, and they are not complete. Like the seat it belongs to `machine`, but here it takes no
-    /// extra room.
+    /// Its pages that are in hand: it has answered, and they are not complete. Like the scheduling state it belongs to `machine`, but here
+    /// it takes no extra room.
     pub(crate) in_hand: u8,
     /// Where it is in the queues of hosts, and how many of its pages are out.
     pub(crate) scheduling: SchedulingState,

@@ -4,7 +4,7 @@
 //! The failure state is boxed, since most hosts have none.
 //!
 //! A crawl with only failing hosts left waits for them for a while, and then gives them up. A walk over all hosts to find that moment would
-//! cost too much. So each host is counted by its outlook when it takes a seat, and taken out of the count when it leaves it.
+//! cost too much. So each host is counted by its outlook when it is placed, and taken out of the count when it is lent out.
 //!
 //! # The draft
 //!
@@ -235,7 +235,7 @@ pub(crate) enum Outlook {
     Hopeless,
 }
 
-/// How many of the hosts with URLs queued fail, counted as hosts change seats.
+/// How many of the hosts with URLs queued fail, counted as hosts change queues.
 #[derive(Debug, Default)]
 pub(crate) struct FailingHosts {
     /// Hosts that fail and may come back.

@@ -1,6 +1,6 @@
 //! What a frontier knows of each host, and where the host is in its queues.
 //!
-//! A [`Host`] has facts, which only records change, and a [`SchedulingState`], its seat in the queues of hosts, which follows from the
+//! A [`Host`] has facts, which only records change, and a [`SchedulingState`], its place in the queues of hosts, which follows from the
 //! facts. The table ([`Hosts`]) has the hosts in memory; [`Evicted`] counts the others. Decisions are made on a draft of the host's next
 //! [`HostStatus`]; it takes effect once the journal has it.
 //!
@@ -19,7 +19,7 @@
 //!
 //! # Modules
 //!
-//! - `host`: one host; `slot`: its number and its seat; `host_status`: its status, how that changes, and how many hosts fail.
+//! - `host`: one host; `slot`: its number and its scheduling state; `host_status`: its status, how that changes, and how many hosts fail.
 //! - `table`: the hosts in memory, and the cache of their robots rules; `robots_file`: what is known of one robots.txt.
 //! - `politeness`: the options; `politeness_table`: the options compiled for each host name; `usage`: budgets, and what hosts have used of
 //!   them.

@@ -1,4 +1,4 @@
-//! A host's number while it is in memory, and its seat in the queues of hosts: which queue it is in, its neighbors there, and its address.
+//! A host's number while it is in memory, and its scheduling state: which queue of hosts it is in, its neighbors there, and its address.
 //!
 //! Lists are doubly linked and run through the hosts themselves, so a host leaves one from the middle in O(1), when a better URL is found
 //! for it.
@@ -33,8 +33,8 @@ impl HostId {
     }
 }
 
-/// A host's seat: where it is in the queues of hosts. It follows from what is known of the host and from the time, so neither the journal
-/// nor a checkpoint has it, except the address, which checkpoints store for `explain`.
+/// A host's scheduling state: where it is in the queues of hosts. It follows from what is known of the host and from the time, so neither
+/// the journal nor a checkpoint has it, except the address, which checkpoints store for `explain`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SchedulingState {
     /// Its neighbors in a front queue or a wait queue.

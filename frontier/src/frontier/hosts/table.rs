@@ -217,13 +217,13 @@ impl Hosts {
             + self.ids.allocation_size()
     }
 
-    /// The seats of the hosts, and nothing else of them, to be changed.
-    pub(crate) fn seats<'a>(&'a mut self, priorities: &'a Priorities) -> SchedulingStates<'a> {
+    /// The scheduling states of the hosts, and nothing else of them, to be changed.
+    pub(crate) fn scheduling<'a>(&'a mut self, priorities: &'a Priorities) -> SchedulingStates<'a> {
         SchedulingStates { hosts: self, priorities }
     }
 }
 
-/// The seats of all hosts: what a queue of hosts may change. And the order of priorities, by which it orders them.
+/// The scheduling states of all hosts: what a queue of hosts may change. And the order of priorities, by which it orders them.
 #[derive(Debug)]
 pub(crate) struct SchedulingStates<'a> {
     hosts: &'a mut Hosts,

@@ -97,7 +97,7 @@ impl<J: Journal> Frontier<J> {
         self.end_lease(&mut lease, outcome, ReceiptsBuf::of(receipts).list(), now)
     }
 
-    /// Takes a lease back: frees its places first, then judges and journals the outcome, and seats its host.
+    /// Takes a lease back: frees its places first, then judges and journals the outcome, and places its host.
     pub(super) fn end_lease(
         &mut self,
         lease: &mut Lease,
@@ -129,7 +129,7 @@ impl<J: Journal> Frontier<J> {
         if let Some(news) = news {
             self.share_status(lease, news, answered_at, now);
         }
-        self.queues.take_seat(&mut self.state, lease, now);
+        self.queues.place_returned(&mut self.state, lease, now);
         Ok(completion?
             .unwrap_or_else(|| Completion::Retry(self.queues.rested(self.state.host(lease.host), lease.host))))
     }
@@ -365,7 +365,7 @@ impl<J: Journal> Frontier<J> {
         if let Some(news) = news {
             self.share_status(lease, news, at, now);
         }
-        self.queues.seat_again(&mut self.state, lease.host, now);
+        self.queues.place_again(&mut self.state, lease.host, now);
         Ok(journaled?)
     }
 
@@ -401,7 +401,7 @@ impl<J: Journal> Frontier<J> {
         (rest.over, self.note_host(lease.host, update, false))
     }
 
-    /// A page in hand is complete. Its host was judged before, and has a seat.
+    /// A page in hand is complete. Its host was judged before, and is placed.
     pub(super) fn end_page(
         &mut self,
         lease: &Lease,
@@ -419,7 +419,7 @@ impl<J: Journal> Frontier<J> {
         let kept = self.keep_rest(lease.host);
         self.queues.note_spent(&mut self.state, lease.host, was_spent, now);
         self.queues.wake_groups(&mut self.state, lease.host, now);
-        self.queues.take_seat(&mut self.state, lease, now);
+        self.queues.place_returned(&mut self.state, lease, now);
         let completion = completion?;
         kept?;
         Ok(completion.unwrap_or_else(|| Completion::Retry(self.state.host(lease.host).status.due)))
@@ -577,7 +577,7 @@ impl<J: Journal> Frontier<J> {
             if fails {
                 self.queues.begin_failure_epoch(id);
             }
-            if !(is_retired && self.queues.reseat(&mut self.state, id, now)) {
+            if !(is_retired && self.queues.end_wait(&mut self.state, id, now)) {
                 self.queues.count_outlook(&mut self.state, id);
             }
         }

@@ -402,7 +402,7 @@ impl<J: Journal> Frontier<J> {
         RobotsFiles { state, journal, politeness, queues, copies }
     }
 
-    /// Counts a lease that goes out, and seats its host as leased. If leases end, it gets a token first, and a record.
+    /// Counts a lease that goes out, and marks its host as leased. If leases end, it gets a token first, and a record.
     ///
     /// # Errors
     /// If the journal cannot take the record. Nothing is lent then.

@@ -20,8 +20,8 @@
 //! - `rate`: requests and bytes a second of the whole crawl.
 //! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
 //!
-//! Between two calls each host is in one seat. A call that takes a host out of its seat puts it into another before it returns, or, if the
-//! journal's storage fails, back into the same one.
+//! Between two calls each host is in one queue, lent out, or idle. A call that takes a host out of its queue places it before it returns;
+//! if the journal's storage fails, in the same queue again.
 
 mod complete;
 mod host_queues;

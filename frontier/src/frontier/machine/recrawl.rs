@@ -166,7 +166,7 @@ impl<J: Journal> Frontier<J> {
         let (resting, others): (Vec<_>, Vec<_>) = emptied.into_iter().partition(resting);
         self.queues.end_rests(&mut self.state, &resting, now);
         for id in others {
-            self.queues.reseat(&mut self.state, id, now);
+            self.queues.end_wait(&mut self.state, id, now);
         }
         Ok(())
     }
@@ -300,7 +300,7 @@ impl<J: Journal> Frontier<J> {
         update.recover();
         self.note_host(id, update, false)?;
         // Its URLs were given up without a rest; now it must rest.
-        self.queues.reseat(&mut self.state, id, now);
+        self.queues.end_wait(&mut self.state, id, now);
         Ok(())
     }
 

@@ -38,10 +38,10 @@ impl<J: Journal> Frontier<J> {
     /// The frontier in numbers. O(1).
     pub fn statistics(&self) -> FrontierStatistics {
         let (state, count) = (&self.state, self.state.count());
-        let seated = self.queues.statistics(self.rate.is_limited());
+        let of_queues = self.queues.statistics(self.rate.is_limited());
         let (queues, journal) = (state.queues_memory() + self.move_ups.memory(), self.journal.memory());
         FrontierStatistics {
-            queued: count.queued - (seated.leased - seated.leased_robots),
+            queued: count.queued - (of_queues.leased - of_queues.leased_robots),
             scheduled: state.schedule().len() + state.schedule().aside(state.rules().number),
             completed: count.completed,
             retries: count.retries,
@@ -53,11 +53,11 @@ impl<J: Journal> Frontier<J> {
             moved_up: self.move_ups.count(),
             not_looked_at: state.gate().missed_again(),
             unreachable: state.schedule().parked(),
-            memory: seated.memory + (state.hosts_memory() + queues + journal) as u64,
+            memory: of_queues.memory + (state.hosts_memory() + queues + journal) as u64,
             queue_memory: queues as u64,
             journal_memory: journal as u64,
             robots_memory: state.rules_memory() as u64,
-            ..seated
+            ..of_queues
         }
     }
 

@@ -352,7 +352,7 @@ impl<J: Journal> Frontier<J> {
             self.queues.count_left(&self.state, lease.host);
             self.queues.wake_groups(&mut self.state, lease.host, now);
         }
-        self.queues.take_seat(&mut self.state, lease, now);
+        self.queues.place_returned(&mut self.state, lease, now);
         taken
     }
 

@@ -221,12 +221,12 @@ impl Domains {
     }
 
     /// Puts a host that is in no queue into its domain's wait queue, at this priority. It has answered before, unless it `is_new`.
-    pub(crate) fn give_way(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8, is_new: bool) {
+    pub(crate) fn give_way(&mut self, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8, is_new: bool) {
         let Some(place) = self.members.get(host.index()).and_then(|member| member.place()) else { return };
         let domain = &mut self.all[place];
         let queues = domain.queues.get_or_insert_default();
-        queues.of(is_new).push(seats, host, priority);
-        seats[host].state = HostState::giving_way(is_new, priority);
+        queues.of(is_new).push(hosts, host, priority);
+        hosts[host].state = HostState::giving_way(is_new, priority);
         let place = u32::try_from(place).expect("a member has room for it");
         if !std::mem::replace(&mut queues.is_noted, true) {
             self.notes.push(Reverse((domain.turns, place)));
@@ -243,22 +243,22 @@ impl Domains {
     /// A host that gives way has a better URL: it moves after all other hosts of that URL's priority.
     pub(crate) fn promote(
         &mut self,
-        seats: &mut SchedulingStates<'_>,
+        hosts: &mut SchedulingStates<'_>,
         host: HostId,
         (from, to): (u8, u8),
         is_new: bool,
     ) {
         if let Some(queues) = self.wait_queues_of(host) {
-            queues.of(is_new).remove(seats, host, from);
-            queues.of(is_new).push(seats, host, to);
-            seats[host].state = HostState::giving_way(is_new, to);
+            queues.of(is_new).remove(hosts, host, from);
+            queues.of(is_new).push(hosts, host, to);
+            hosts[host].state = HostState::giving_way(is_new, to);
         }
     }
 
     /// Takes a host of this priority out of its wait queue.
-    pub(crate) fn leave(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8, is_new: bool) {
+    pub(crate) fn leave(&mut self, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8, is_new: bool) {
         if let Some(queues) = self.wait_queues_of(host) {
-            queues.of(is_new).remove(seats, host, priority);
+            queues.of(is_new).remove(hosts, host, priority);
             self.waiting -= 1;
             self.known -= usize::from(!is_new);
         }
@@ -266,7 +266,7 @@ impl Domains {
 
     /// Removes and returns a host that no longer gives way, with its priority: the others have caught up with its domain, or, as the caller
     /// says with `is_last`, no other host is left. O(log domains), amortized.
-    pub(crate) fn release(&mut self, seats: &mut SchedulingStates<'_>, is_last: bool) -> Option<(HostId, u8)> {
+    pub(crate) fn release(&mut self, hosts: &mut SchedulingStates<'_>, is_last: bool) -> Option<(HostId, u8)> {
         loop {
             let &Reverse((noted, number)) = self.notes.peek()?;
             let place = number as usize;
@@ -283,7 +283,7 @@ impl Domains {
                 continue;
             }
             let is_new = match (queues.known.best(), queues.new.best()) {
-                (Some(known), Some(new)) => seats.priorities().rank(new) < seats.priorities().rank(known),
+                (Some(known), Some(new)) => hosts.priorities().rank(new) < hosts.priorities().rank(known),
                 (known, _) => known.is_none(),
             };
             if self.is_beyond(turns, self.lead) {
@@ -292,16 +292,16 @@ impl Domains {
                 }
                 self.pardon(place);
             }
-            return self.take(seats, place, is_new);
+            return self.take(hosts, place, is_new);
         }
     }
 
     /// Removes and returns a known host that gives way, with its priority. For when no other host is due; the domains take these turns in
     /// rotation.
-    pub(crate) fn take_spare(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn take_spare(&mut self, hosts: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
         while let Some(number) = self.spare.pop_front() {
             let place = number as usize;
-            let taken = self.take(seats, place, false);
+            let taken = self.take(hosts, place, false);
             let queues = self.all[place].queues.as_mut();
             let is_spare = queues.is_some_and(|queues| {
                 queues.is_spare = !queues.known.is_empty();
@@ -406,8 +406,8 @@ impl Domains {
         domain.turns = domain.turns.min(most);
     }
 
-    fn take(&mut self, seats: &mut SchedulingStates<'_>, place: usize, is_new: bool) -> Option<(HostId, u8)> {
-        let taken = self.all[place].queues.as_mut()?.of(is_new).pop(seats)?;
+    fn take(&mut self, hosts: &mut SchedulingStates<'_>, place: usize, is_new: bool) -> Option<(HostId, u8)> {
+        let taken = self.all[place].queues.as_mut()?.of(is_new).pop(hosts)?;
         self.waiting -= 1;
         self.known -= usize::from(!is_new);
         Some(taken)

@@ -10,7 +10,7 @@
 //! They wait by the priority of their best URLs. The lists run through the hosts, as those of [`Front`] do, so a host in a wait queue is in
 //! no other queue. A wait queue has lists only for priorities that a host has, since there may be many wait queues.
 //!
-//! Each host's seat says which kind of wait queue it is in, and by which priority. Seat and queue change together.
+//! Each host's state says which kind of wait queue it is in, and by which priority. State and queue change together.
 //!
 //! # Agenda: hosts by the time they may next be asked
 //!
@@ -56,36 +56,36 @@ impl Default for Front {
 
 impl Front {
     /// Puts a host that is in no queue after all others of its priority.
-    pub(crate) fn push(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
+    pub(crate) fn push(&mut self, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let last = self.queues[usize::from(priority)].previous;
-        seats[host].link = ListLink { previous: last, next: HostId::NONE };
-        self.link_to_next(seats, last, priority).next = host;
+        hosts[host].link = ListLink { previous: last, next: HostId::NONE };
+        self.link_to_next(hosts, last, priority).next = host;
         self.queues[usize::from(priority)].previous = host;
-        self.occupy(seats.priorities().rank(priority));
+        self.occupy(hosts.priorities().rank(priority));
         self.len += 1;
     }
 
     /// Takes a host out of the queue of this priority, which it must be in.
-    pub(crate) fn remove(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
-        let ListLink { previous, next } = seats[host].link;
-        self.link_to_next(seats, previous, priority).next = next;
+    pub(crate) fn remove(&mut self, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
+        let ListLink { previous, next } = hosts[host].link;
+        self.link_to_next(hosts, previous, priority).next = next;
         if next == HostId::NONE {
             self.queues[usize::from(priority)].previous = previous;
         } else {
-            seats[next].link.previous = previous;
+            hosts[next].link.previous = previous;
         }
         if self.queues[usize::from(priority)].next == HostId::NONE {
-            let rank = seats.priorities().rank(priority);
+            let rank = hosts.priorities().rank(priority);
             self.occupied[usize::from(rank) / 64] &= !(1 << (rank % 64));
         }
         self.len -= 1;
     }
 
     /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
-    pub(crate) fn pop(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
-        let priority = self.best(seats.priorities())?;
+    pub(crate) fn pop(&mut self, hosts: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
+        let priority = self.best(hosts.priorities())?;
         let host = self.queues[usize::from(priority)].next;
-        self.remove(seats, host, priority);
+        self.remove(hosts, host, priority);
         Some((host, priority))
     }
 
@@ -123,11 +123,11 @@ impl Front {
     /// The link that says which host comes after this one; for no host, the queue's own link.
     fn link_to_next<'a>(
         &'a mut self,
-        seats: &'a mut SchedulingStates<'_>,
+        hosts: &'a mut SchedulingStates<'_>,
         host: HostId,
         priority: u8,
     ) -> &'a mut ListLink {
-        if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut seats[host].link }
+        if host == HostId::NONE { &mut self.queues[usize::from(priority)] } else { &mut hosts[host].link }
     }
 }
 
@@ -140,43 +140,43 @@ pub(crate) struct WaitQueue {
 
 impl WaitQueue {
     /// Puts a host that is in no queue after all others of its priority.
-    pub(crate) fn push(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
-        let level = self.level(seats.priorities(), priority);
+    pub(crate) fn push(&mut self, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
+        let level = self.level(hosts.priorities(), priority);
         let last = std::mem::replace(&mut level.previous, host);
         if last == HostId::NONE {
             level.next = host;
         } else {
-            seats[last].link.next = host;
+            hosts[last].link.next = host;
         }
-        seats[host].link = ListLink { previous: last, next: HostId::NONE };
+        hosts[host].link = ListLink { previous: last, next: HostId::NONE };
     }
 
     /// Puts a host that is in no queue before all others of its priority.
-    pub(crate) fn push_front(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
-        let level = self.level(seats.priorities(), priority);
+    pub(crate) fn push_front(&mut self, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
+        let level = self.level(hosts.priorities(), priority);
         let first = std::mem::replace(&mut level.next, host);
         if first == HostId::NONE {
             level.previous = host;
         } else {
-            seats[first].link.previous = host;
+            hosts[first].link.previous = host;
         }
-        seats[host].link = ListLink { previous: HostId::NONE, next: first };
+        hosts[host].link = ListLink { previous: HostId::NONE, next: first };
     }
 
     /// Takes a host out of the list of this priority, which it must be in. Its own link stays as it was: the next queue that takes the host
     /// writes it.
-    pub(crate) fn remove(&mut self, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
-        let ListLink { previous, next } = seats[host].link;
-        let level = self.level(seats.priorities(), priority);
+    pub(crate) fn remove(&mut self, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
+        let ListLink { previous, next } = hosts[host].link;
+        let level = self.level(hosts.priorities(), priority);
         if previous == HostId::NONE {
             level.next = next;
         } else {
-            seats[previous].link.next = next;
+            hosts[previous].link.next = next;
         }
         if next == HostId::NONE {
             level.previous = previous;
         } else {
-            seats[next].link.previous = previous;
+            hosts[next].link.previous = previous;
         }
         if level.next == HostId::NONE {
             self.levels.retain(|(of, _)| *of != priority);
@@ -184,9 +184,9 @@ impl WaitQueue {
     }
 
     /// Removes the host that has waited longest among those of the best priority; returns it with the priority.
-    pub(crate) fn pop(&mut self, seats: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
+    pub(crate) fn pop(&mut self, hosts: &mut SchedulingStates<'_>) -> Option<(HostId, u8)> {
         let &(priority, level) = self.levels.first()?;
-        self.remove(seats, level.next, priority);
+        self.remove(hosts, level.next, priority);
         Some((level.next, priority))
     }
 

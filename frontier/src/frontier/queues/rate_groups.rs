@@ -141,18 +141,18 @@ impl RateGroups {
         &mut self,
         id: RateGroupId,
         kind: GroupKind,
-        seats: &mut SchedulingStates<'_>,
+        hosts: &mut SchedulingStates<'_>,
         host: HostId,
         at: (u8, bool),
     ) {
         let (priority, is_first) = at;
         let queue = self[id].wait_queue();
         if is_first {
-            queue.push_front(seats, host, priority);
+            queue.push_front(hosts, host, priority);
         } else {
-            queue.push(seats, host, priority);
+            queue.push(hosts, host, priority);
         }
-        seats[host].state = HostState::in_line(kind, priority);
+        hosts[host].state = HostState::in_line(kind, priority);
         self.waiting += 1;
     }
 
@@ -161,21 +161,21 @@ impl RateGroups {
         &mut self,
         id: RateGroupId,
         kind: GroupKind,
-        seats: &mut SchedulingStates<'_>,
+        hosts: &mut SchedulingStates<'_>,
         host: HostId,
         from: u8,
         to: u8,
     ) {
         let queue = self[id].wait_queue();
-        queue.remove(seats, host, from);
-        queue.push(seats, host, to);
-        seats[host].state = HostState::in_line(kind, to);
+        queue.remove(hosts, host, from);
+        queue.push(hosts, host, to);
+        hosts[host].state = HostState::in_line(kind, to);
     }
 
     /// Takes a host of this priority out of the wait queue. O(rate groups) if no other host waits there.
-    pub(crate) fn leave(&mut self, id: RateGroupId, seats: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
+    pub(crate) fn leave(&mut self, id: RateGroupId, hosts: &mut SchedulingStates<'_>, host: HostId, priority: u8) {
         let rate_group = &mut self[id];
-        rate_group.wait_queue().remove(seats, host, priority);
+        rate_group.wait_queue().remove(hosts, host, priority);
         let is_unnoted = !rate_group.is_waited_for() && std::mem::take(&mut rate_group.is_noted);
         self.waiting -= 1;
         if is_unnoted {
@@ -248,7 +248,7 @@ impl RateGroups {
     pub(crate) fn call(
         &mut self,
         id: RateGroupId,
-        seats: &mut SchedulingStates<'_>,
+        hosts: &mut SchedulingStates<'_>,
         now: Timestamp,
     ) -> Option<(HostId, u8)> {
         let sharing = self.sharing;
@@ -263,7 +263,7 @@ impl RateGroups {
             }
             return None;
         }
-        let called = rate_group.wait_queue().pop(seats)?;
+        let called = rate_group.wait_queue().pop(hosts)?;
         rate_group.called += 1;
         self.waiting -= 1;
         Some(called)

@@ -19,7 +19,7 @@
 //!
 //! # What is not state
 //!
-//! - Seats: which queue of hosts a host is in. They follow from its URLs and its clock, and a resume places all hosts anew.
+//! - Scheduling states: which queue of hosts a host is in. They follow from its URLs and its clock, and a resume places all hosts anew.
 //! - Leases without a token: a leased URL is still in its queue, so nothing about leases is needed after a crash.
 //! - Parsed rules of robots.txt: the journal has their text.
 //! - Which hosts are in memory: an evicted host is brought back before it changes.
@@ -84,8 +84,8 @@ pub(crate) use save::StateChunk;
 /// Only [`apply`](Self::apply) changes what it knows, while running and on resume. So a frontier rebuilt from its records equals the
 /// original.
 ///
-/// Three things in it are not knowledge, and change without records: the [seats](Self::seats) of the hosts, which belong to `machine`;
-/// parsed robots rules, whose text the journal has; and which hosts are in memory.
+/// Three things in it are not knowledge, and change without records: the [scheduling states](Self::scheduling) of the hosts, which belong
+/// to `machine`; parsed robots rules, whose text the journal has; and which hosts are in memory.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The seen set, the scope and the counts of what was admitted and refused.
@@ -127,8 +127,8 @@ impl State {
         }
     }
 
-    /// The only way in which a running frontier changes what it knows: the journal takes the record first, then it is [applied](Self::apply).
-    /// Returns the record's position in the journal.
+    /// The only way in which a running frontier changes what it knows: the journal takes the record first, then it is
+    /// [applied](Self::apply). Returns the record's position in the journal.
     ///
     /// `host` is the host that the record is about: the state cannot look it up by itself.
     #[inline]
@@ -381,7 +381,7 @@ impl State {
         }
     }
 
-    /// Queues a URL after this many of the same priority, or after all. The caller seats the host afterwards; a resume seats all hosts
+    /// Queues a URL after this many of the same priority, or after all. The caller places the host afterwards; a resume places all hosts
     /// once, at its end.
     fn queue(&mut self, host: HostId, queued: Queued, after: Option<u16>) {
         let queue = &mut self.hosts[host].queue;
@@ -433,9 +433,9 @@ impl State {
         self.hosts.politeness_table().policy(self.hosts[id].policy)
     }
 
-    /// The seats of the hosts, for the machine to change: no record is about them.
-    pub(crate) fn seats(&mut self) -> SchedulingStates<'_> {
-        self.hosts.seats(self.back.priorities())
+    /// The scheduling states of the hosts, for the machine to change: no record is about them.
+    pub(crate) fn scheduling(&mut self) -> SchedulingStates<'_> {
+        self.hosts.scheduling(self.back.priorities())
     }
 
     /// The back queues.

@@ -143,7 +143,7 @@ impl Model {
             if is_alone && self.hosts[host].in_hand.is_empty() { Timestamp::default() } else { self.hosts[host].next };
         self.hosts[host].next = next.max(rest.over);
         self.hosts[host].in_hand.push(InHand { url, bytes, keeps_tries });
-        self.take_seat(host, now);
+        self.place_returned(host, now);
     }
 
     /// A page in hand is complete.
@@ -192,7 +192,7 @@ impl Model {
             Blame::Page => now + backoff(&self.options.politeness, attempt.into()),
         };
         self.schedule(Url { attempts: attempt, earlier: attempt, ..url }, later);
-        self.take_seat(host, now);
+        self.place_returned(host, now);
         Completion::Retry(later)
     }
 
@@ -287,7 +287,7 @@ impl Model {
             _ => now + backoff(&politeness, attempt.into()),
         };
         self.schedule(Url { attempts: attempt, earlier: attempt, ..url }, later);
-        self.take_seat(host, now);
+        self.place_returned(host, now);
         Completion::Retry(later)
     }
 
@@ -454,18 +454,18 @@ impl Model {
         self.share(host, now);
         url.attempts += attempts;
         self.urls.push(url);
-        self.take_seat(host, now);
+        self.place_returned(host, now);
         Completion::Retry(self.rested(host))
     }
 
     pub(super) fn done(&mut self, host: usize, now: Timestamp) -> Completion {
         self.completed += 1;
-        self.take_seat(host, now);
+        self.place_returned(host, now);
         Completion::Done
     }
 
-    /// A page is back; its host may have a seat already.
-    pub(super) fn take_seat(&mut self, host: usize, now: Timestamp) {
+    /// A page is back; its host may be placed already.
+    pub(super) fn place_returned(&mut self, host: usize, now: Timestamp) {
         self.share(host, now);
         if self.hosts[host].out.is_empty() && self.hosts[host].in_hand.is_empty() {
             // A page that goes out only to be given up does not wait for it.

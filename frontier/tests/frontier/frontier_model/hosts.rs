@@ -274,7 +274,7 @@ impl Model {
         due > now && !self.is_over(host) && server.is_none_or(|server| self.groups[server].due < due)
     }
 
-    /// Hosts whose rest is over leave their seats, the one that is due longest first.
+    /// Hosts whose rest is over leave the agenda, the one that is due longest first.
     pub(super) fn wake(&mut self, now: Timestamp) {
         let rests = |host: usize| self.hosts[host].rests.filter(|(due, _)| *due <= now).map(|rests| (rests, host));
         let mut due: Vec<_> = (0..ROWS).filter_map(rests).collect();

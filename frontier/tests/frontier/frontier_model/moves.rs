@@ -171,7 +171,7 @@ impl Model {
         }
     }
 
-    /// The seat of a host goes by its best page.
+    /// The place of a host goes by its best page.
     fn moved(&mut self, host: usize, now: Timestamp) {
         debug_assert!(host < ROWS);
         let Some(priority) = self.best(host).map(|best| self.urls[best].priority) else { return };

@@ -58,7 +58,7 @@ pub(super) struct Lent {
     in_hand_of: AHashMap<u16, u64>,
     /// Leases that are first contacts with their hosts.
     pub(super) first_contacts: u64,
-    /// The outstanding pages of each host that may have several out, or has some in hand. For other hosts the seat says everything, so this
+    /// The outstanding pages of each host that may have several out, or has some in hand. For other hosts their state says everything, so this
     /// stays empty in a crawl with one connection a host.
     in_flight: AHashMap<HostId, InFlight>,
     /// How many of a host's outstanding pages are only to be given up: they are no requests.
@@ -323,7 +323,7 @@ impl HostQueues {
             return;
         };
         let before = state.host(lease.host).delay(&self.politeness);
-        let learned = &mut state.seats()[lease.host].learned_ms;
+        let learned = &mut state.scheduling()[lease.host].learned_ms;
         if wanted >= *learned {
             *learned = wanted;
         } else if matches!(outcome, Outcome::Response { status: 200..=299, .. }) {
@@ -338,7 +338,7 @@ impl HostQueues {
         self.lent.begin_failure_epoch(host);
     }
 
-    /// Counts a lease that goes out, and seats its host as leased. The page is likely to link to its own host, so the host is noted in the
+    /// Counts a lease that goes out, and marks its host as leased. The page is likely to link to its own host, so the host is noted in the
     /// table's cache.
     pub(crate) fn note_lent(&mut self, state: &mut State, lease: &mut Lease) {
         self.note_lent_before(state, lease);
@@ -356,7 +356,7 @@ impl HostQueues {
         }
     }
 
-    /// Counts a lease that went out before this process, when its host has no seat yet: [`place_all`](Self::place_all) seats it.
+    /// Counts a lease that went out before this process, when its host is not placed yet: [`place_all`](Self::place_all) does that.
     pub(crate) fn note_lent_before(&mut self, state: &mut State, lease: &mut Lease) {
         if lease.queue.is_some()
             && state.host(lease.host).scheduling.out == 0
@@ -365,7 +365,7 @@ impl HostQueues {
             in_flight.awaits_robots = false;
         }
         let notes_pages = self.lends_concurrently(state, lease.host) || state.host(lease.host).in_hand > 0;
-        let scheduling = &mut state.seats()[lease.host];
+        let scheduling = &mut state.scheduling()[lease.host];
         if let Some(page) = lease.position {
             scheduling.state = HostState::Leased(lease.priority);
             scheduling.out += 1;
@@ -385,7 +385,7 @@ impl HostQueues {
     }
 
     /// A lease is back: it frees its places before its outcome is judged, so that hosts in a wait queue are called before its own host
-    /// gets a [seat](Self::take_seat).
+    /// is [placed](Self::place_returned).
     pub(crate) fn take_back(
         &mut self,
         state: &mut State,
@@ -401,13 +401,13 @@ impl HostQueues {
 
     /// A page's host has answered: its place is free, and it is in hand from now on. The host rests until `over`, if nothing else says so.
     pub(crate) fn take_in_hand(&mut self, state: &mut State, id: HostId, page: Position, over: Timestamp) {
-        state.seats()[id].out -= 1;
+        state.scheduling()[id].out -= 1;
         self.note_in_hand(state, id, page);
         let in_flight = self.lent.in_flight.entry(id).or_default();
         in_flight.next = in_flight.next.max(over);
     }
 
-    /// Counts a page that was in hand before this process, when its host has no seat yet.
+    /// Counts a page that was in hand before this process, when its host is not placed yet.
     pub(crate) fn note_in_hand_before(&mut self, state: &mut State, id: HostId, page: Position) {
         self.lent.pages += 1;
         self.note_in_hand(state, id, page);
@@ -416,7 +416,7 @@ impl HostQueues {
 
     /// Counts a page in hand.
     fn note_in_hand(&mut self, state: &mut State, id: HostId, page: Position) {
-        *state.seats().in_hand(id) += 1;
+        *state.scheduling().in_hand(id) += 1;
         self.lent.in_hand += 1;
         if let Some(group) = state.policy(id).group.filter(|_| self.politeness.has_budgets()) {
             *self.lent.in_hand_of.entry(group).or_default() += 1;
@@ -427,8 +427,8 @@ impl HostQueues {
         }
     }
 
-    /// A page in hand is complete, or was taken back. It keeps its place in the host's queue until the host's [seat](Self::take_seat) is
-    /// looked at.
+    /// A page in hand is complete, or was taken back. It keeps its place in the host's queue until the host is
+    /// [placed](Self::place_returned).
     pub(crate) fn leaves_hand(&mut self, state: &State, id: HostId) {
         self.lent.in_hand -= 1;
         if let Some(group) = state.policy(id).group
@@ -443,15 +443,15 @@ impl HostQueues {
         self.lent.in_hand_of.get(&group).copied().unwrap_or_default()
     }
 
-    /// Seats the host of a returned lease. A host with several connections may already have a seat; a page that is to be tried again may
+    /// Places the host of a returned lease. A host with several connections may already be placed; a page that is to be tried again may
     /// then move it up.
-    pub(crate) fn take_seat(&mut self, state: &mut State, lease: &Lease, now: Timestamp) {
-        let mut seats = state.seats();
+    pub(crate) fn place_returned(&mut self, state: &mut State, lease: &Lease, now: Timestamp) {
+        let mut hosts = state.scheduling();
         if let Some(page) = lease.position {
             if lease.is_in_hand {
-                *seats.in_hand(lease.host) -= 1;
+                *hosts.in_hand(lease.host) -= 1;
             } else {
-                seats[lease.host].out -= 1;
+                hosts[lease.host].out -= 1;
             }
             self.lent.pages -= 1;
             self.lent.remove(lease.host, page);
@@ -459,13 +459,13 @@ impl HostQueues {
                 self.lent.take_given_up(lease.host);
             }
         } else {
-            seats[lease.host].state = HostState::Leased(0);
+            hosts[lease.host].state = HostState::Leased(0);
         }
-        self.seat_again(state, lease.host, now);
+        self.place_again(state, lease.host, now);
     }
 
-    /// Seats a host after one of its pages came back, or was answered. The host may have a seat, or be out for a robots.txt.
-    pub(crate) fn seat_again(&mut self, state: &mut State, id: HostId, now: Timestamp) {
+    /// Places a host after one of its pages came back, or was answered. The host may be placed already, or be out for a robots.txt.
+    pub(crate) fn place_again(&mut self, state: &mut State, id: HostId, now: Timestamp) {
         if matches!(state.host(id).scheduling.state, HostState::Leased(_)) {
             self.place(state, id, now);
             return;

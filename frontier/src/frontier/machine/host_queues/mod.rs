@@ -1,13 +1,13 @@
 //! The queues of hosts: who may be asked now, who waits and for what, and what is lent out.
 //!
 //! [`HostQueues`] has all queues of hosts, the groups that share a clock, and the leases that are out. Its fields are its own: a host
-//! changes its seat only through it. None of this is state. It follows from queues and clocks, and a resume places all hosts once.
+//! changes its queue only through it. None of this is state. It follows from queues and clocks, and a resume places all hosts once.
 //!
 //! A host whose turn it is leaves the front queue as a [`FrontTurn`]. However the turn ends, by a lease, by none or by an error of the journal,
-//! the host gets a seat, and each of its rate groups calls its next host. A rate group whose next host is not called would stand still for
-//! ever, and so would a host without a seat.
+//! the host is placed, and each of its rate groups calls its next host. A rate group whose next host is not called would stand still for
+//! ever, and so would a host in no queue.
 //!
-//! - `seats`: a host goes to the agenda, to the front queue, or to the hosts that are held or give way.
+//! - `placing`: a host goes to the agenda, to the front queue, or to the hosts that are held or give way.
 //! - `rate_groups`: hosts of one group, on one server or on one IP address share a clock, and wait for it in a queue.
 //! - `lent`: the leases that are out, among them several pages of one host.
 //! - `robots_for_others`: hosts that wait for another host to be asked for their robots.txt.
@@ -15,10 +15,10 @@
 //! - `waits`: how long a sample of URLs and hosts wait.
 
 mod lent;
+mod placing;
 mod rate_groups;
 mod robots_for_others;
 mod rows;
-mod seats;
 mod waits;
 
 use std::io;
@@ -37,7 +37,7 @@ pub(super) use rate_groups::ServerNews;
 use robots_for_others::{QueueRobots, RobotsForOthers};
 use waits::Waits;
 
-/// All hosts with URLs queued, each in one seat, and what is lent out. Its calls take the state, which has the hosts themselves.
+/// All hosts with URLs queued, each in one place, and what is lent out. Its calls take the state, which has the hosts themselves.
 #[derive(Debug)]
 pub(crate) struct HostQueues {
     politeness: Arc<PolitenessTable>,
@@ -75,8 +75,8 @@ pub(crate) struct HostQueues {
     waits: Waits,
 }
 
-/// A host whose turn it is, in no queue. When the turn is dropped, each of the host's rate groups calls its next host, and the host gets a
-/// seat unless it is lent out.
+/// A host whose turn it is, in no queue. When the turn is dropped, each of the host's rate groups calls its next host, and the host is
+/// placed unless it is lent out.
 #[must_use]
 pub(super) struct FrontTurn<'a, J: Journal> {
     frontier: &'a mut Frontier<J>,
@@ -147,7 +147,7 @@ impl HostQueues {
         self.most_first_contacts = most.max(1) as u64;
     }
 
-    /// Takes the next host that may be asked out of its queue, with its priority. Hosts before it that have to wait get their seats. Only a
+    /// Takes the next host that may be asked out of its queue, with its priority. Hosts before it that have to wait are placed. Only a
     /// [`FrontTurn`] may take it: a host that is taken is in no queue.
     #[inline]
     fn take(&mut self, state: &mut State, now: Timestamp) -> Option<(HostId, u8)> {
@@ -167,9 +167,9 @@ impl HostQueues {
     /// and whether it has to give way: its domain is ahead, and it is new or another host is due.
     #[inline]
     fn pop(&mut self, state: &mut State) -> Option<(HostId, u8, bool)> {
-        let seats = &mut state.seats();
-        let Some((id, priority)) = self.front.pop(seats) else {
-            return self.domains.take_spare(seats).map(|(id, priority)| (id, priority, false));
+        let hosts = &mut state.scheduling();
+        let Some((id, priority)) = self.front.pop(hosts) else {
+            return self.domains.take_spare(hosts).map(|(id, priority)| (id, priority, false));
         };
         let gives_way = self.domains.is_ahead(id) && self.may_give_way(state, id);
         Some((id, priority, gives_way))
@@ -190,7 +190,7 @@ impl HostQueues {
         }
         if gives_way {
             let is_new = !state.host(host).status.has_answered;
-            self.domains.give_way(&mut state.seats(), host, priority, is_new);
+            self.domains.give_way(&mut state.scheduling(), host, priority, is_new);
             return Some(Hindrance::Waits);
         }
         if self.is_to_be_held(state, host) {
@@ -279,7 +279,7 @@ impl HostQueues {
         &self.rate_groups
     }
 
-    /// The numbers that follow from seats and leases; the others are 0. `is_limited` says whether the whole crawl has a rate.
+    /// The numbers that follow from queues and leases; the others are 0. `is_limited` says whether the whole crawl has a rate.
     pub(super) fn statistics(&self, is_limited: bool) -> FrontierStatistics {
         FrontierStatistics {
             leased: self.leased(),

@@ -78,7 +78,7 @@ impl HostQueues {
         let is_bound =
             scheduling.state.line().map(|(kind, _)| kind).or(scheduling.state.caller()) == Some(GroupKind::Address);
         let is_moving = is_bound && scheduling.address != Some(rate_group) && self.leaves_its_queue(state, id);
-        state.seats()[id].address = Some(rate_group);
+        state.scheduling()[id].address = Some(rate_group);
         if let Some(before) = scheduling.address {
             self.rate_groups.leave_address(before);
             self.call(state, before, GroupKind::Address, now);
@@ -140,14 +140,14 @@ impl HostQueues {
             return false;
         }
         let is_first = caller == Some(kind) || (host.robots.is_unused() && host.in_hand == 0);
-        self.rate_groups.stand(rate_group, kind, &mut state.seats(), id, (priority, is_first));
+        self.rate_groups.stand(rate_group, kind, &mut state.scheduling(), id, (priority, is_first));
         true
     }
 
     /// A host in a wait queue has a better URL: it goes after all hosts with an equally good one.
     pub(super) fn promote(&mut self, state: &mut State, id: HostId, kind: GroupKind, from: u8, to: u8) {
         let rate_group = self.rate_group(state, id, kind).expect("a host in a wait queue has a rate group");
-        self.rate_groups.promote(rate_group, kind, &mut state.seats(), id, from, to);
+        self.rate_groups.promote(rate_group, kind, &mut state.scheduling(), id, from, to);
     }
 
     /// Calls the next host of each of this host's rate groups that is free and has one waiting.
@@ -160,10 +160,10 @@ impl HostQueues {
 
     /// Calls the next host of a rate group to the front queue, if the rate group is free and a host waits; says whether it called one.
     pub(super) fn call(&mut self, state: &mut State, rate_group: RateGroupId, kind: GroupKind, now: Timestamp) -> bool {
-        let seats = &mut state.seats();
-        let Some((host, priority)) = self.rate_groups.call(rate_group, seats, now) else { return false };
-        seats[host].state = HostState::called(kind, priority);
-        self.front.push(seats, host, priority);
+        let hosts = &mut state.scheduling();
+        let Some((host, priority)) = self.rate_groups.call(rate_group, hosts, now) else { return false };
+        hosts[host].state = HostState::called(kind, priority);
+        self.front.push(hosts, host, priority);
         true
     }
 

@@ -89,7 +89,7 @@ impl HostQueues {
         now: Timestamp,
     ) {
         self.robots_for_others.wait(server, url, id, priority);
-        state.seats()[id].state = HostState::RobotsElsewhere;
+        state.scheduling()[id].state = HostState::RobotsElsewhere;
         // Its turn depends on another domain's.
         self.domains.compete(id, false);
         if state.host(server).scheduling.state == HostState::Idle {
@@ -101,7 +101,7 @@ impl HostQueues {
     pub(crate) fn end_wait_for(&mut self, state: &mut State, server: HostId, url: &str, now: Timestamp) {
         for id in self.robots_for_others.take(server, url) {
             // It is in no list now, and has nothing out.
-            state.seats()[id].state = HostState::Leased(0);
+            state.scheduling()[id].state = HostState::Leased(0);
             self.place(state, id, now);
         }
     }

@@ -1,4 +1,4 @@
-//! A host gets its seat: idle, on the agenda, due, giving way, or held back.
+//! A host is placed: idle, on the agenda, due, giving way, or held back.
 //!
 //! | what happens | the host goes |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | it is due, and its domain had more turns than others | to the wait queue of its domain |
 //! | it is due, and has never answered | to the held hosts, if the maximum of such hosts is out |
 //!
-//! A host is in at most one list, and its seat says in which. List and seat change together here, and never differ between two calls.
+//! A host is in at most one list, and its state says in which. List and state change together here, and never differ between two calls.
 //!
 //! # Turns of domains
 //!
@@ -48,25 +48,26 @@ impl HostQueues {
             HostState::Leased(_) if state.host(host).scheduling.out == 0 || state.policy(host).connections > 1 => {
                 self.place(state, host, now);
             }
-            _ => self
-                .change_seat(state, host, priority, now, |state, worse| rank < state.back().priorities().rank(worse)),
+            _ => self.change_priority(state, host, priority, now, |state, worse| {
+                rank < state.back().priorities().rank(worse)
+            }),
         }
     }
 
-    /// URLs of a host have other priorities. If the host's seat has a priority, it becomes that of its best URL, and the host goes after
+    /// URLs of a host have other priorities. If the host's state has a priority, it becomes that of its best URL, and the host goes after
     /// all others of that priority. A host that is to be asked for the robots.txt of others goes up, but not down.
     pub(crate) fn moved(&mut self, state: &mut State, host: HostId, now: Timestamp) {
         let Some(Queued { priority, .. }) = self.first_free(state, host) else { return };
         let rank = state.back().priorities().rank(priority);
         let may_go_down = self.priority_for_others(host).is_none();
-        self.change_seat(state, host, priority, now, |state, before| {
+        self.change_priority(state, host, priority, now, |state, before| {
             before != priority && (may_go_down || rank < state.back().priorities().rank(before))
         });
     }
 
     /// Gives a host that waits for its turn this priority, if `loses` says so of its present one.
     #[inline]
-    fn change_seat(
+    fn change_priority(
         &mut self,
         state: &mut State,
         host: HostId,
@@ -82,17 +83,17 @@ impl HostQueues {
             | HostState::CalledByServer(worse))
                 if is_better(worse) =>
             {
-                let seats = &mut state.seats();
+                let hosts = &mut state.scheduling();
                 let called = scheduling.caller().map(|kind| HostState::called(kind, priority));
-                seats[host].state = called.unwrap_or(HostState::Due(priority));
-                self.front.remove(seats, host, worse);
-                self.front.push(seats, host, priority);
+                hosts[host].state = called.unwrap_or(HostState::Due(priority));
+                self.front.remove(hosts, host, worse);
+                self.front.push(hosts, host, priority);
             }
             HostState::Held(worse) if is_better(worse) => {
-                let seats = &mut state.seats();
-                seats[host].state = HostState::Held(priority);
-                self.held.remove(seats, host, worse);
-                self.held.push(seats, host, priority);
+                let hosts = &mut state.scheduling();
+                hosts[host].state = HostState::Held(priority);
+                self.held.remove(hosts, host, worse);
+                self.held.push(hosts, host, priority);
             }
             scheduling @ (HostState::InLine(worse)
             | HostState::InLineOfAddress(worse)
@@ -105,13 +106,13 @@ impl HostQueues {
             }
             scheduling @ (HostState::GivesWay(worse) | HostState::NewGivesWay(worse)) if is_better(worse) => {
                 let is_new = scheduling == HostState::NewGivesWay(worse);
-                self.domains.promote(&mut state.seats(), host, (worse, priority), is_new);
+                self.domains.promote(&mut state.scheduling(), host, (worse, priority), is_new);
             }
             _ => {}
         }
     }
 
-    /// Seats a host that is in no list, by its queue and its clock: idle, on the agenda or due. A host with pages out rests or is due for a
+    /// Places a host that is in no list, by its queue and its clock: idle, on the agenda or due. A host with pages out rests or is due for a
     /// further page, or stays leased.
     pub(crate) fn place(&mut self, state: &mut State, id: HostId, now: Timestamp) {
         let host = state.host(id);
@@ -144,12 +145,12 @@ impl HostQueues {
             Some((_, priority)) => {
                 // Hosts that have been due for longer come first.
                 self.wake(state, now);
-                self.front.push(&mut state.seats(), id, priority);
+                self.front.push(&mut state.scheduling(), id, priority);
                 self.waits.placed(id, now, now);
                 HostState::Due(priority)
             }
         };
-        state.seats()[id].state = scheduling;
+        state.scheduling()[id].state = scheduling;
         self.compete(state, id, competes);
         self.busy = self.busy + usize::from(was_idle) - usize::from(scheduling == HostState::Idle);
         self.count_outlook(state, id);
@@ -202,9 +203,9 @@ impl HostQueues {
 
     /// Holds a due host back. It keeps its priority, and goes to the front again when another first contact has come back.
     pub(super) fn hold(&mut self, state: &mut State, host: HostId, priority: u8) {
-        let seats = &mut state.seats();
-        self.held.push(seats, host, priority);
-        seats[host].state = HostState::Held(priority);
+        let hosts = &mut state.scheduling();
+        self.held.push(hosts, host, priority);
+        hosts[host].state = HostState::Held(priority);
     }
 
     /// Releases hosts whose reason to wait is over: held hosts, as many as may be asked now, and one that gives way.
@@ -218,11 +219,11 @@ impl HostQueues {
         if self.held.len() == 0 {
             return;
         }
-        let seats = &mut state.seats();
+        let hosts = &mut state.scheduling();
         for _ in self.lent.first_contacts..self.most_first_contacts {
-            let Some((host, priority)) = self.held.pop(seats) else { break };
-            self.front.push(seats, host, priority);
-            seats[host].state = HostState::Due(priority);
+            let Some((host, priority)) = self.held.pop(hosts) else { break };
+            self.front.push(hosts, host, priority);
+            hosts[host].state = HostState::Due(priority);
         }
     }
 
@@ -242,9 +243,9 @@ impl HostQueues {
             // A host that failed before it slept is not counted as failing until it has been asked once more: patience is for hosts that
             // may be asked.
             self.asleep -= usize::from(host.scheduling.state == HostState::Asleep);
-            let seats = &mut state.seats();
-            seats[id].state = HostState::Due(best);
-            self.front.push(seats, id, best);
+            let hosts = &mut state.scheduling();
+            hosts[id].state = HostState::Due(best);
+            self.front.push(hosts, id, best);
             self.compete(state, id, true);
         }
         while let Some((rate_group, kind)) = self.rate_groups.pop_due(now) {
@@ -268,10 +269,10 @@ impl HostQueues {
             return;
         }
         let is_last = self.lent.all == 0 && !self.is_any_due() && self.earliest().is_none();
-        let seats = &mut state.seats();
-        if let Some((id, priority)) = self.domains.release(seats, is_last) {
-            seats[id].state = HostState::Due(priority);
-            self.front.push(seats, id, priority);
+        let hosts = &mut state.scheduling();
+        if let Some((id, priority)) = self.domains.release(hosts, is_last) {
+            hosts[id].state = HostState::Due(priority);
+            self.front.push(hosts, id, priority);
         }
     }
 
@@ -292,7 +293,7 @@ impl HostQueues {
     /// to see whether any but failing ones are left.
     pub(crate) fn count_outlook(&mut self, state: &mut State, id: HostId) {
         let outlook = state.host(id).outlook();
-        let before = std::mem::replace(&mut state.seats()[id].counted, outlook);
+        let before = std::mem::replace(&mut state.scheduling()[id].counted, outlook);
         if before != outlook {
             self.failing.count(before).into_iter().for_each(|count| *count -= 1);
             self.failing.count(outlook).into_iter().for_each(|count| *count += 1);
@@ -305,7 +306,7 @@ impl HostQueues {
         let scheduling = state.host(id).scheduling.state;
         let kind = scheduling.caller().or(scheduling.line().map(|(kind, _)| kind));
         let rate_group = kind.and_then(|kind| self.rate_group(state, id, kind));
-        let seats = &mut state.seats();
+        let hosts = &mut state.scheduling();
         match (scheduling, rate_group) {
             (
                 HostState::Called(priority)
@@ -313,7 +314,7 @@ impl HostQueues {
                 | HostState::CalledByServer(priority),
                 Some(rate_group),
             ) => {
-                self.front.remove(seats, id, priority);
+                self.front.remove(hosts, id, priority);
                 self.rate_groups.answered(rate_group);
             }
             (
@@ -322,12 +323,12 @@ impl HostQueues {
                 | HostState::InLineOfServer(priority),
                 Some(rate_group),
             ) => {
-                self.rate_groups.leave(rate_group, seats, id, priority);
+                self.rate_groups.leave(rate_group, hosts, id, priority);
             }
-            (HostState::GivesWay(priority), _) => self.domains.leave(seats, id, priority, false),
-            (HostState::NewGivesWay(priority), _) => self.domains.leave(seats, id, priority, true),
-            (HostState::Due(priority), _) => self.front.remove(seats, id, priority),
-            (HostState::Held(priority), _) => self.held.remove(seats, id, priority),
+            (HostState::GivesWay(priority), _) => self.domains.leave(hosts, id, priority, false),
+            (HostState::NewGivesWay(priority), _) => self.domains.leave(hosts, id, priority, true),
+            (HostState::Due(priority), _) => self.front.remove(hosts, id, priority),
+            (HostState::Held(priority), _) => self.held.remove(hosts, id, priority),
             _ => return false,
         }
         true
@@ -335,7 +336,7 @@ impl HostQueues {
 
     /// Places a host whose reason to wait is gone, and calls its rate groups' next hosts; `false` if it is in no queue. A resting host stays
     /// on the agenda.
-    pub(crate) fn reseat(&mut self, state: &mut State, id: HostId, now: Timestamp) -> bool {
+    pub(crate) fn end_wait(&mut self, state: &mut State, id: HostId, now: Timestamp) -> bool {
         let was_there = self.leaves_its_queue(state, id);
         if was_there {
             self.wake_groups(state, id, now);
