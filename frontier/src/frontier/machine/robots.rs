@@ -378,8 +378,8 @@ impl<J: Journal> RobotsFiles<'_, J> {
         else {
             return Ok(false);
         };
-        let is_parted = self.state.policy(turn.of).one_server == Some(false);
-        if is_its_own(host, &url, is_parted) {
+        let is_separate = self.state.policy(turn.of).one_server == Some(false);
+        if is_its_own(host, &url, is_separate) {
             return Ok(false);
         }
         if self.state.gate().blocklist().is_some_and(|list| list.blocks(&url)) {
@@ -460,9 +460,9 @@ impl<J: Journal> RobotsFiles<'_, J> {
 
 /// Whether this URL is asked for in the host's own turn: it is at the host's own origin, or the host is at http and the URL at https, with
 /// default ports that share a clock.
-fn is_its_own(host: &Host, url: &CanonicalUrl, is_parted: bool) -> bool {
+fn is_its_own(host: &Host, url: &CanonicalUrl, is_separate: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
-    let name = own.strip_prefix("http://").filter(|_| !is_parted && own.ends_with(host.key.host()));
+    let name = own.strip_prefix("http://").filter(|_| !is_separate && own.ends_with(host.key.host()));
     own == there || name.is_some_and(|name| there.strip_prefix("https://") == Some(name))
 }
 

@@ -49,7 +49,7 @@ impl<S: Storage> Checkpoints<S> {
         mut place: impl FnMut(u64) -> Result<(), JournalError>,
     ) -> Result<(), CheckpointError> {
         let Some((number, freed)) = self.older().map(|(number, needs)| (number, needs.freed())) else { return Ok(()) };
-        old.retain(|old| old.part.end.to_u64() - old.start <= u32::MAX.into());
+        old.retain(|old| old.range.end.to_u64() - old.start <= u32::MAX.into());
         let bytes: u64 = old.iter().map(|old| old.bytes).sum();
         if self.compacted.is_some_and(|before| (freed - before).saturating_mul(8) < bytes) {
             return Ok(());
@@ -74,8 +74,8 @@ impl<S: Storage> Checkpoints<S> {
             for _ in 0..chunks {
                 let (chunk, _) = next_placed(frames)?;
                 let read = needed(chunk, |position| {
-                    let at = old.partition_point(|old| old.part.start <= position);
-                    let Some(at) = at.checked_sub(1).filter(|at| old[*at].part.contains(&position)) else { return };
+                    let at = old.partition_point(|old| old.range.start <= position);
+                    let Some(at) = at.checked_sub(1).filter(|at| old[*at].range.contains(&position)) else { return };
                     offsets[at].extend(u32::try_from(position.to_u64() - old[at].start));
                 });
                 if read.is_err() {

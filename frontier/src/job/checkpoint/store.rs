@@ -145,8 +145,8 @@ impl<S: Storage> Checkpoints<S> {
     /// Whether a checkpoint needs any of this part of the journal, for its replay or for the texts of waiting URLs. Other parts may be
     /// [removed](crate::job::journal::FileJournal::remove_unneeded). A checkpoint that was found at a resume has unknown needs, and counts
     /// as needing everything.
-    pub(crate) fn need(&self, part: &Range<Position>) -> bool {
-        self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(part)))
+    pub(crate) fn need(&self, range: &Range<Position>) -> bool {
+        self.numbers.iter().any(|(_, needs)| needs.as_ref().is_none_or(|needs| needs.any_in(range)))
     }
 
     /// The error for a journal that lacks a URL: no more checkpoints can be written.

@@ -170,8 +170,8 @@ fn header_of(job: u64, start: u64) -> Header {
 pub(in crate::job) struct OldSegment {
     /// The position of its first byte.
     pub(in crate::job) start: u64,
-    /// Its part of the journal.
-    pub(in crate::job) part: Range<Position>,
+    /// Its positions.
+    pub(in crate::job) range: Range<Position>,
     /// Bytes of its file.
     pub(in crate::job) bytes: u64,
 }
@@ -219,7 +219,7 @@ pub(in crate::job) fn compact<S: Storage>(
         return Ok(false);
     }
     let name = unfinished(&segment.name);
-    let written = write(storage, job, &segment, old.part.end.to_u64(), &kept, &name);
+    let written = write(storage, job, &segment, old.range.end.to_u64(), &kept, &name);
     if written.is_err() {
         let _ = storage.remove(&name);
     }

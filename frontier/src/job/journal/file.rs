@@ -243,7 +243,7 @@ impl<S: Storage> FileJournal<S> {
 
     /// The needs of a checkpoint that begins now: everything from the journal's end on, and so far nothing before it.
     pub(crate) fn needs(&self) -> Needs {
-        Needs { freed: self.freed, ..Needs::of(self.end(), self.segments.iter().map(Segment::part)) }
+        Needs { freed: self.freed, ..Needs::of(self.end(), self.segments.iter().map(Segment::range)) }
     }
 
     /// Removes the segments that are not needed; the last one stays. After that, the journal cannot be [opened](Self::open) from a position
@@ -256,7 +256,7 @@ impl<S: Storage> FileJournal<S> {
         let closed = self.segments.len().saturating_sub(1);
         for at in (0..closed).rev() {
             let segment = &self.segments[at];
-            if !is_needed(&segment.part()) {
+            if !is_needed(&segment.range()) {
                 let name = &segment.name;
                 self.storage.remove(name).map_err(FileError::of("remove", self.storage.path(name)))?;
                 self.compacted.remove(&segment.start);
@@ -271,7 +271,7 @@ impl<S: Storage> FileJournal<S> {
         let closed = &self.segments[..self.segments.len().saturating_sub(1)];
         let old = closed.iter().filter(|segment| segment.end <= before.to_u64() && self.observer.is_none());
         let bytes = |segment: &Segment| self.compacted.get(&segment.start).map_or(segment.length(), Compacted::length);
-        old.map(|segment| OldSegment { start: segment.start, part: segment.part(), bytes: bytes(segment) }).collect()
+        old.map(|segment| OldSegment { start: segment.start, range: segment.range(), bytes: bytes(segment) }).collect()
     }
 
     /// Puts the file that [`compact`](super::compacted::compact) wrote in the place of a segment's old file.
@@ -579,10 +579,10 @@ impl Needs {
         self.segments.iter().filter(|(_, is_needed)| *is_needed).map(|(segment, _)| segment)
     }
 
-    /// Whether anything in this part of the journal is needed.
-    pub(crate) fn any_in(&self, part: &Range<Position>) -> bool {
-        let overlaps = |segment: &Range<Position>| segment.start < part.end && part.start < segment.end;
-        part.end > self.from || self.segments().any(overlaps)
+    /// Whether anything at these positions of the journal is needed.
+    pub(crate) fn any_in(&self, range: &Range<Position>) -> bool {
+        let overlaps = |segment: &Range<Position>| segment.start < range.end && range.start < segment.end;
+        range.end > self.from || self.segments().any(overlaps)
     }
 }
 

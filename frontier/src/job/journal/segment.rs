@@ -73,8 +73,8 @@ impl Segment {
         self.end - self.start
     }
 
-    /// The part of the journal that it holds.
-    pub(super) fn part(&self) -> Range<Position> {
+    /// The positions that it holds.
+    pub(super) fn range(&self) -> Range<Position> {
         Position::from_u64(self.start)..Position::from_u64(self.end)
     }
 
@@ -209,8 +209,8 @@ impl Blocks {
 
     /// Forgets the blocks of a segment whose file is replaced.
     pub(super) fn forget(&mut self, segment: &Segment) {
-        let part = segment.start..segment.end;
-        self.sets.iter_mut().flatten().filter(|block| part.contains(&block.at)).for_each(|block| block.bytes.clear());
+        let range = segment.start..segment.end;
+        self.sets.iter_mut().flatten().filter(|block| range.contains(&block.at)).for_each(|block| block.bytes.clear());
     }
 
     /// Bytes of memory held: up to 4 MiB of blocks, and the longest recent frame.

@@ -24,7 +24,7 @@ fn body(number: usize) -> Vec<u8> {
 
 /// Keeps these entries alone of an old segment; says whether it was written anew.
 fn keep(journal: &mut FileJournal, old: &OldSegment, kept: &[Position]) -> bool {
-    let kept = kept.iter().filter(|position| old.part.contains(position));
+    let kept = kept.iter().filter(|position| old.range.contains(position));
     let offsets: Vec<u32> = kept.map(|position| u32::try_from(position.to_u64() - old.start).unwrap()).collect();
     let is_smaller = compact(journal.storage(), JOB, old, &offsets).unwrap();
     if is_smaller {
@@ -38,11 +38,11 @@ fn are_there(journal: &mut FileJournal, old: &OldSegment, positions: &[Position]
     for (number, position) in positions.iter().enumerate() {
         match journal.read(*position) {
             Ok(entry) => {
-                assert!(kept.contains(position) || !old.part.contains(position));
+                assert!(kept.contains(position) || !old.range.contains(position));
                 assert_eq!((entry.wire, entry.metadata), (&*format!("https://example.org/{number}"), &*body(number)));
             }
             Err(error) => {
-                assert!(old.part.contains(position) && !kept.contains(position), "{error}");
+                assert!(old.range.contains(position) && !kept.contains(position), "{error}");
                 assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
             }
         }
@@ -63,7 +63,7 @@ fn what_is_kept_is_at_its_place() {
 
     // Again, and with less.
     let smaller = journal.old_segments(journal.end()).remove(1);
-    assert!(smaller.bytes * 3 < old.bytes * 2 && smaller.part == old.part);
+    assert!(smaller.bytes * 3 < old.bytes * 2 && smaller.range == old.range);
     let fewer: Vec<Position> = positions.iter().copied().step_by(12).collect();
     assert!(keep(&mut journal, &smaller, &fewer));
     are_there(&mut journal, &old, &positions, &fewer);
@@ -97,7 +97,7 @@ fn what_is_kept_is_at_its_place() {
                 (at, records) = (at + bytes, records + 1);
             }
             Piece::Removed { position, bytes } => {
-                assert!(position == at && old.part.contains(&Position::from_u64(position)));
+                assert!(position == at && old.range.contains(&Position::from_u64(position)));
                 (at, removed) = (at + bytes, removed + bytes);
             }
             Piece::Damaged { .. } | Piece::Missing { .. } | Piece::Torn => panic!("nothing is damaged"),
@@ -105,7 +105,7 @@ fn what_is_kept_is_at_its_place() {
         Ok::<_, JournalError>(())
     })
     .unwrap();
-    let kept = positions.iter().filter(|position| !old.part.contains(position) || fewer.contains(position)).count();
+    let kept = positions.iter().filter(|position| !old.range.contains(position) || fewer.contains(position)).count();
     assert_eq!((records, at), (kept, needs.from().to_u64()));
     assert!(removed > old.bytes / 2);
 }

@@ -222,7 +222,7 @@ fn each_removal_fails_once_and_the_rest_is_there() {
         let (mut journal, ..) = open(&storage, &options).unwrap();
         let fails_at = storage.world().operations + number;
         storage.0.borrow_mut().fault = Some((fails_at, Fault::Io));
-        let mut outcome = journal.remove_unneeded(|part| part.end > from);
+        let mut outcome = journal.remove_unneeded(|range| range.end > from);
         let image = storage.world();
         storage.0.borrow_mut().fault = None;
         for _ in 0..8 {
@@ -230,7 +230,7 @@ fn each_removal_fails_once_and_the_rest_is_there() {
         }
         left(image.after_kill());
         if outcome.is_err() {
-            outcome = journal.remove_unneeded(|part| part.end > from);
+            outcome = journal.remove_unneeded(|range| range.end > from);
             outcome.as_ref().unwrap();
         }
         if outcome.is_ok() {

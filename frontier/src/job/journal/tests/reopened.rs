@@ -249,15 +249,15 @@ fn what_is_needed_may_not_be_gone() {
     for gone in 1..paths.len() - 1 {
         let whole = fs::read(&paths[gone]).unwrap();
         fs::remove_file(&paths[gone]).unwrap();
-        let part = Position::from_u64(start(&paths[gone]))..Position::from_u64(start(&paths[gone + 1]));
-        let (inside, others): (Vec<_>, Vec<_>) = positions.iter().partition(|position| part.contains(position));
+        let range = Position::from_u64(start(&paths[gone]))..Position::from_u64(start(&paths[gone + 1]));
+        let (inside, others): (Vec<_>, Vec<_>) = positions.iter().partition(|position| range.contains(position));
         // Everything but that segment is needed, and all that is replayed is there.
         assert!(!look(directory.path(), &needing(&journal, &others)).unwrap());
         let (mut opened, _, replayed) = open_from(directory.path(), &small(), last).unwrap();
         assert_eq!(replayed.len(), 1);
         for position in &positions {
             let kind = opened.read(*position).err().map(|error| error.kind());
-            assert_eq!(kind, part.contains(position).then_some(std::io::ErrorKind::InvalidInput));
+            assert_eq!(kind, range.contains(position).then_some(std::io::ErrorKind::InvalidInput));
         }
         let name = paths[gone + 1].file_name().unwrap().to_str().unwrap();
         let missing = format!("{name} is damaged at byte 0: the segment before it is missing or has another length");
@@ -265,7 +265,7 @@ fn what_is_needed_may_not_be_gone() {
             let error = look(directory.path(), &needing(&journal, &[position])).unwrap_err();
             assert_eq!(said(&error, directory.path()), missing);
         }
-        let error = open_from(directory.path(), &small(), part.start).unwrap_err();
+        let error = open_from(directory.path(), &small(), range.start).unwrap_err();
         assert_eq!(said(&error, directory.path()), missing);
         fs::write(&paths[gone], whole).unwrap();
     }

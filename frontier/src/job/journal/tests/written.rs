@@ -201,11 +201,11 @@ fn what_is_removed_is_gone_and_the_rest_is_there() {
     let third = start(&paths[2]);
     let last_of_second = *positions.iter().rfind(|position| position.to_u64() < third).unwrap();
     journal.read(positions[0]).unwrap();
-    journal.remove_unneeded(|part| part.end > last_of_second).unwrap();
+    journal.remove_unneeded(|range| range.end > last_of_second).unwrap();
     assert_eq!(segments(directory.path()), paths[1..]);
     journal.read(last_of_second).unwrap();
     // Now a segment in the middle.
-    journal.remove_unneeded(|part| part.start != Position::from_u64(third)).unwrap();
+    journal.remove_unneeded(|range| range.start != Position::from_u64(third)).unwrap();
     assert_eq!(segments(directory.path()), [&paths[1..2], &paths[3..]].concat());
     journal.read(last_of_second).unwrap();
     for position in [positions[0], *positions.iter().find(|position| position.to_u64() >= third).unwrap()] {
