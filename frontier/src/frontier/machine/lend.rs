@@ -42,7 +42,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::robots::{RobotsFiles, RobotsTurn};
-use super::rulings::{RobotsQuestion, is_judged_again, judge_again, refusal, unproductive};
+use super::rulings::{RobotsQuestion, barren, is_judged_again, judge_again, refusal};
 use super::{Frontier, FrontierError};
 use crate::address::{HostKey, origin_of, path_and_query};
 use crate::frontier::durable::{
@@ -215,7 +215,7 @@ impl<J: Journal> Frontier<J> {
                 *drops -= 1;
                 continue;
             }
-            if unproductive(gate, host, &entry).is_some() {
+            if barren(gate, host, &entry).is_some() {
                 self.drop_refused(id, priority, None, drops)?;
                 continue;
             }
@@ -271,11 +271,11 @@ impl<J: Journal> Frontier<J> {
             *drops -= 1;
             return Ok(true);
         }
-        let is_unproductive = unproductive(gate, self.state.host(id), &entry).is_some();
-        if is_unproductive {
+        let is_barren = barren(gate, self.state.host(id), &entry).is_some();
+        if is_barren {
             self.drop_refused(id, priority, Some(self.politeness.purpose), drops)?;
         }
-        Ok(is_unproductive)
+        Ok(is_barren)
     }
 
     /// Sets aside a queued URL that today's rules refuse: it leaves its queue, and waits for other rules.

@@ -24,14 +24,14 @@ pub(super) type RobotsQuestion = Option<Option<Purpose>>;
 /// Why a page whose turn has come is not fetched: its budget first, which costs one load while none is spent, then robots.txt. The reason
 /// is counted in place of the URL's admission.
 pub(super) fn refusal(gate: &Gate, host: &Host, robots: RobotsQuestion, entry: &Entry<'_>) -> Option<Refusal> {
-    if let Some(refusal) = unproductive(gate, host, entry) {
+    if let Some(refusal) = barren(gate, host, entry) {
         return Some(refusal);
     }
     robots.and_then(|purpose| host.robots.refusal(path_and_query(entry.wire), purpose))
 }
 
 /// The refusal of a page if the budget of pages like it is spent. A page of a named queue is one of its URL's host all the same.
-pub(super) fn unproductive(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
+pub(super) fn barren(gate: &Gate, host: &Host, entry: &Entry<'_>) -> Option<Refusal> {
     let has_budget = gate.has_budget(entry.via, entry.identity.is_some());
     let judge = || match entry.queue {
         None => gate.judge_turn(host.key.host(), entry.wire).err(),
