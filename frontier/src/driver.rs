@@ -33,7 +33,7 @@ pub use crate::frontier::hosts::politeness_table::{AddressSharing, PolitenessTab
 pub use crate::frontier::hosts::statistics::HostStatistics;
 pub use crate::frontier::lease::Waited;
 pub use crate::frontier::lease::outcome::{Redirect, is_redirect};
-pub use crate::frontier::machine::recrawl::JudgedAgain;
+pub use crate::frontier::machine::rounds::JudgedAgain;
 pub use crate::frontier::machine::statistics::Dropped;
 pub use crate::gate::budget::page_yield::{Content, PageEvidence, PageNovelty, PageYield};
 pub use crate::gate::links::{LinkUrl, Links};

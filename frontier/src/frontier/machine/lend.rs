@@ -3,7 +3,7 @@
 //! | the host | what is lent |
 //! |---|---|
 //! | is asked for the robots.txt of [others](super::robots) | that robots.txt |
-//! | has spent its [budget](super::recrawl) | nothing; its URLs are set aside |
+//! | has spent its [budget](super::rounds) | nothing; its URLs are set aside |
 //! | is retired | its next URL, to be given up |
 //! | is a [named queue](#named-queues) | the robots.txt of its first URL's origin, or that URL |
 //! | has no known robots.txt, or a stale one, or its pages break one after another | its robots.txt |

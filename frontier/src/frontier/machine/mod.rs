@@ -9,7 +9,7 @@
 //! - `complete`: a lease comes back, and the outcome decides what becomes of the page and of its host: `page_fate`. The host may have
 //!   answered before.
 //! - `tokens`: leases that end at a deadline, and come back by a number.
-//! - `recrawl`: queued URLs are judged again, by rules that change while they wait and by the budgets of hosts. Hosts that fail are retired,
+//! - `rounds`: queued URLs are judged again, by rules that change while they wait and by the budgets of hosts. Hosts that fail are retired,
 //!   and asked again.
 //! - `statistics`: the frontier in numbers, which URLs wait, which were dropped, why a URL was not fetched, and what a checkpoint saves.
 //!
@@ -32,8 +32,8 @@ mod moving;
 mod options;
 mod page_fate;
 mod rate;
-pub(crate) mod recrawl;
 mod robots;
+pub(crate) mod rounds;
 mod rulings;
 mod score_table;
 pub(crate) mod statistics;
