@@ -407,8 +407,8 @@ impl<J: Journal> Frontier<J> {
     /// # Errors
     /// If the journal cannot take the record. Nothing is lent then.
     pub(super) fn note_lent(&mut self, lease: &mut Lease) -> io::Result<()> {
-        if let Some(timeout) = self.lease_timeout {
-            self.begin_token(lease, timeout)?;
+        if let Some(deadline) = self.deadlines.of(lease.lent_at) {
+            self.begin_token(lease, deadline)?;
         }
         self.queues.note_lent(&mut self.state, lease);
         if lease.trouble.is_none() {

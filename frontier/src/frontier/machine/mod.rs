@@ -45,7 +45,6 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::address::HostKey;
 use crate::frontier::durable::{Arena, Journal, Record};
@@ -58,6 +57,7 @@ use move_ups::MoveUps;
 use rate::Rate;
 use robots::RobotsCopies;
 use statistics::Drops;
+use tokens::Deadlines;
 
 pub use incoming::WaitingUrl;
 pub use moving::Reprioritized;
@@ -117,11 +117,8 @@ pub struct Frontier<J: Journal = Arena> {
     /// Pages that are lent out and to be scheduled again once they are done, with the time.
     again: BTreeMap<Position, Timestamp>,
     drops: Drops,
-    /// How long a lease lasts, and whether a page loses a try if it ends.
-    lease_timeout: Option<Duration>,
-    counts_expired: bool,
-    /// Leases that were taken back because their deadlines had passed.
-    expired: u64,
+    /// When leases end.
+    deadlines: Deadlines,
     /// Memory for the key of a host whose page is completed by a token.
     key_of_plain: String,
     /// URLs that were queued with others of the closest priority.
@@ -177,9 +174,7 @@ impl<J: Journal> Frontier<J> {
             copies: RobotsCopies::default(),
             again: BTreeMap::new(),
             drops: Drops::default(),
-            lease_timeout: options.lease_timeout,
-            counts_expired: options.counts_expired,
-            expired: 0,
+            deadlines: Deadlines::new(options),
             key_of_plain: String::new(),
             shared_priorities: 0,
             move_ups,

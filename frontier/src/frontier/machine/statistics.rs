@@ -48,7 +48,7 @@ impl<J: Journal> Frontier<J> {
             hosts: state.hosts().len() as u64 + state.evicted().len(),
             hosts_in_memory: state.hosts().len() as u64,
             retired_hosts: count.retired_hosts,
-            expired: self.expired,
+            expired: self.deadlines.expired(),
             shared_priorities: self.shared_priorities,
             moved_up: self.move_ups.count(),
             not_looked_at: state.gate().missed_again(),
@@ -367,11 +367,11 @@ pub struct Dropped {
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
     /// Whether dropped URLs are kept.
-    pub(crate) is_kept: bool,
+    is_kept: bool,
     /// The URLs that wait to be taken.
-    pub(crate) kept: Vec<Dropped>,
+    kept: Vec<Dropped>,
     /// How many more there were.
-    pub(crate) further: u32,
+    further: u32,
 }
 
 impl Drops {

@@ -34,7 +34,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, FrontierOptions};
 use crate::address::HostKey;
 use crate::frontier::durable::{HostRecord, Journal, LentRecord, Receipts, Record, Settled, read_wire};
 use crate::frontier::hosts::{HostCost, HostId};
@@ -43,6 +43,45 @@ use crate::frontier::queues::Queued;
 use crate::frontier::state::{LATEST, LeaseAnswer, OutLease};
 use crate::frontier::{Completion, Failure, HostAnswer, Lease, LeaseToken, Outcome, Reply, Timestamp, Trouble};
 use crate::gate::Position;
+
+/// When leases end, and what that costs their pages.
+#[derive(Debug)]
+pub(super) struct Deadlines {
+    /// How long a lease lasts, if leases end.
+    timeout: Option<Duration>,
+    /// Whether a page loses a try if its lease ends.
+    cost_tries: bool,
+    /// Leases that were taken back because their deadlines had passed.
+    expired: u64,
+}
+
+impl Deadlines {
+    /// No lease is out.
+    pub(super) fn new(options: &FrontierOptions) -> Self {
+        Self { timeout: options.lease_timeout, cost_tries: options.counts_expired, expired: 0 }
+    }
+
+    /// The deadline of a lease that goes out now, in whole milliseconds, as the journal has it; `None` if leases do not end.
+    pub(super) fn of(&self, now: Timestamp) -> Option<Timestamp> {
+        let millis = |timeout| (now + timeout).as_micros().div_ceil(1000);
+        self.timeout.map(|timeout| LATEST.min(Timestamp::from_micros(millis(timeout).saturating_mul(1000))))
+    }
+
+    /// When a lease with this deadline went out, unless it was extended.
+    fn lent_at(&self, deadline: Timestamp) -> Timestamp {
+        deadline.before(self.timeout.unwrap_or_default())
+    }
+
+    /// Whether the leases of a page have ended as often as it has tries.
+    fn have_passed_too_often(&self, lease: &Lease) -> bool {
+        self.cost_tries && self.timeout.is_some() && lease.attempt > lease.attempts
+    }
+
+    /// Leases that were taken back.
+    pub(super) fn expired(&self) -> u64 {
+        self.expired
+    }
+}
 
 impl<J: Journal> Frontier<J> {
     /// The lease of a token, as it went out, for all calls that take a lease: [`links`](Self::links), [`answer`](Self::answer),
@@ -151,7 +190,7 @@ impl<J: Journal> Frontier<J> {
             return Err(self.refused(token));
         };
         // A run without the option extends nothing, and keeps what the run before has promised.
-        let deadline = self.lease_timeout.map_or(before, |timeout| deadline(now, timeout));
+        let deadline = self.deadlines.of(now).unwrap_or(before);
         if deadline <= before {
             return Ok(before);
         }
@@ -205,8 +244,8 @@ impl<J: Journal> Frontier<J> {
 
 /// Leases with tokens go out, and come back.
 impl<J: Journal> Frontier<J> {
-    /// Gives a lease that goes out its token, and journals it.
-    pub(super) fn begin_token(&mut self, lease: &mut Lease, timeout: Duration) -> io::Result<()> {
+    /// Gives a lease that goes out its token and this deadline, and journals both.
+    pub(super) fn begin_token(&mut self, lease: &mut Lease, deadline: Timestamp) -> io::Result<()> {
         let token = self.state.leases().next_token(lease.lent_at);
         let page = lease.position;
         let texts = if page.is_some() { None } else { Some((lease.host_key(), lease.url())) };
@@ -214,8 +253,7 @@ impl<J: Journal> Frontier<J> {
         let of_queue = lease.queue.as_ref().map(|_| lease.origin()).filter(|_| page.is_none());
         let for_other = of_queue.or(lease.for_other()).unwrap_or_default();
         let attempt = if page.is_some() { 0 } else { lease.attempt };
-        let lent =
-            LentRecord { token, deadline: deadline(lease.lent_at, timeout), page, host, for_other, url, attempt };
+        let lent = LentRecord { token, deadline, page, host, for_other, url, attempt };
         self.commit(&Record::Lent(lent), Some(lease.host))?;
         self.state.leases_mut().begin();
         lease.token = Some(token);
@@ -252,7 +290,7 @@ impl<J: Journal> Frontier<J> {
         let Some(position) = out.page.position().filter(|_| out.page.is_plain() && !needs_url) else {
             return Ok(self.lease_of(token, &out)?);
         };
-        let lent_at = out.deadline().before(self.lease_timeout.unwrap_or_default());
+        let lent_at = self.deadlines.lent_at(out.deadline());
         let mut lease = self.blank_lease(out.host, lent_at);
         let key = self.state.host(out.host).key.as_str();
         lease.be_plain(position, out.page.priority(), self.state.back().tries(position));
@@ -272,7 +310,7 @@ impl<J: Journal> Frontier<J> {
 
     /// The lease of a token that is out.
     fn lease_of(&mut self, token: LeaseToken, out: &OutLease) -> io::Result<Lease> {
-        let lent_at = out.deadline().before(self.lease_timeout.unwrap_or_default());
+        let lent_at = self.deadlines.lent_at(out.deadline());
         let mut lease = self.blank_lease(out.host, lent_at);
         if let Some(position) = out.page.position() {
             let queued = Queued { position, priority: out.page.priority() };
@@ -347,7 +385,7 @@ impl<J: Journal> Frontier<J> {
         };
         // The journal failed: it is back all the same.
         lease.token.map(|token| self.state.leases_mut().end(token));
-        self.expired += 1;
+        self.deadlines.expired += 1;
         if lease.is_in_hand {
             self.queues.count_left(&self.state, lease.host);
             self.queues.wake_groups(&mut self.state, lease.host, now);
@@ -364,7 +402,7 @@ impl<J: Journal> Frontier<J> {
         } else {
             status.due.max(self.queues.rest(host, lease, now).over)
         };
-        let attempts = (lease.attempt - 1 - lease.earlier).saturating_add(u8::from(self.counts_expired));
+        let attempts = (lease.attempt - 1 - lease.earlier).saturating_add(u8::from(self.deadlines.cost_tries));
         let settled = Settled {
             host: lease.host_key(),
             status,
@@ -398,8 +436,9 @@ impl<J: Journal> Frontier<J> {
 
     /// Why a page that goes out is to be given up: it has been lent as often as it may be, and each lease ended by its deadline.
     pub(super) fn expired_too_often(&self, lease: &Lease) -> Option<Box<Trouble>> {
-        let is_over = self.counts_expired && self.lease_timeout.is_some() && lease.attempt > lease.attempts;
-        is_over.then(|| Box::new(Trouble::new(Failure::Lost, "its leases ended before it was completed")))
+        self.deadlines
+            .have_passed_too_often(lease)
+            .then(|| Box::new(Trouble::new(Failure::Lost, "its leases ended before it was completed")))
     }
 
     /// Lends out again what was out when the process before ended. Called once, at the end of a resume, before hosts are placed.
@@ -457,9 +496,4 @@ impl<J: Journal> Frontier<J> {
         let queued = self.state.back().find(&self.state.host(host).queue, position);
         Ok(queued.map(|queued| (host, queued.priority)))
     }
-}
-
-/// In whole milliseconds, as the journal has it.
-fn deadline(now: Timestamp, timeout: Duration) -> Timestamp {
-    LATEST.min(Timestamp::from_micros((now + timeout).as_micros().div_ceil(1000).saturating_mul(1000)))
 }
