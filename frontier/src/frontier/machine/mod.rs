@@ -100,7 +100,7 @@ pub(crate) use statistics::Dropped;
 pub struct Frontier<J: Journal = Arena> {
     /// All that is known. Of the fields below, only the journal must outlive the process: the others are queues of hosts, outstanding
     /// leases, options and statistics.
-    pub(crate) state: State,
+    state: State,
     /// Keeps what is appended, and reads it back on resume.
     journal: J,
     politeness: Arc<PolitenessTable>,
@@ -376,6 +376,12 @@ impl<J: Journal> Frontier<J> {
         self.queues.join_servers(&mut self.state, &mut self.journal, now)?;
         self.queues.place_all(&mut self.state, now);
         Ok(())
+    }
+
+    /// All that is known.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> &State {
+        &self.state
     }
 
     /// All places of the table of [`MoveUps`], and all that the queues have.

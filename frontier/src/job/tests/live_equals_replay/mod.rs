@@ -194,12 +194,12 @@ fn is_made_again(acts: &[Act], with_checkpoint: bool, rules: Rules, crowd: u64) 
     // As a job does.
     let dropped = frontier.gate().dropped();
     frontier.flush(now).unwrap();
-    let was = bytes(&frontier.state, &frontier.journal().images);
+    let was = bytes(frontier.state(), &frontier.journal().images);
     let all = Checkpoint::default();
     let (_kept, replayed, _) = resume(directory.path(), &all, &output, (rules, &dropped), segment);
     let mut replayed = replayed;
     prop_assert!(bytes(replayed.state(), &all.images) == was, "from all records");
-    let (live, again) = (roots(&frontier.state), roots(replayed.state()));
+    let (live, again) = (roots(frontier.state()), roots(replayed.state()));
     prop_assert!(again.is_subset(&live), "{:?}, {:?}", live, again);
     prop_assert!(live.difference(&again).all(|root| seen_seeds.contains(root)), "{:?}, {:?}", live, again);
     // A seed that a counting filter mistakes for seen has no record: only the live crawl knows its host.

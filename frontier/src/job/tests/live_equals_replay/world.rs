@@ -217,7 +217,7 @@ impl Puppet {
     /// Pages that are out, or done, are named too. What is near in the journal gets near priorities.
     fn reprioritize(&mut self, one_in: u8, score: i64, urls: &[(u8, u8)]) {
         let mut named = Vec::new();
-        let (state, one_in) = (&self.frontier.state, u64::from(one_in));
+        let (state, one_in) = (self.frontier.state(), u64::from(one_in));
         let of_host = |queue| state.back().levels(queue).flat_map(|level| state.back().positions(level));
         let queued = state.hosts().iter().flat_map(|host| of_host(&host.queue));
         for position in queued.chain(state.schedule().iter()).filter(|at| at.to_u64().is_multiple_of(one_in)) {
