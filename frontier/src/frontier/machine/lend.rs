@@ -44,7 +44,7 @@ use std::time::Duration;
 use super::robots::{RobotsFiles, RobotsTurn};
 use super::rulings::{RobotsQuestion, barren, is_judged_again, judge_again, refusal};
 use super::{Frontier, FrontierError};
-use crate::address::{HostKey, origin_of, path_and_query};
+use crate::address::{Fingerprint, HostKey, origin_of, path_and_query};
 use crate::frontier::durable::{
     Aside, AsideRecord, DisallowedRecord, HostRecord, Journal, Record, RobotsRecord, read_wire,
 };
@@ -241,7 +241,8 @@ impl<J: Journal> Frontier<J> {
             {
                 *drops -= 1;
             } else if let Some(refusal) = self.state.host(of).robots.refusal(&path, self.politeness.purpose) {
-                self.drop_disallowed(id, first, metadata, refusal)?;
+                let name = self.move_ups.name_at(&mut self.journal, first.position)?;
+                self.drop_pages(id, first, refusal, vec![(first.position, metadata, name)])?;
                 *drops -= 1;
             } else {
                 self.queues.forget_queue_robots(id);
@@ -333,30 +334,29 @@ impl<J: Journal> Frontier<J> {
             dropped.push((position, entry.metadata.len(), name));
             *drops -= 1;
         }
-        let Some(refusal) = why else { return Ok(()) };
-        let key = host.key.clone();
-        let urls = u32::try_from(dropped.len()).expect("no more than are dropped in one call");
-        let record = DisallowedRecord { host: key.as_str(), priority, first: first.position, urls, refusal };
+        why.map_or(Ok(()), |refusal| self.drop_pages(id, first, refusal, dropped))
+    }
+
+    /// Drops a host's next pages, of the priority of the `first`, each with the length of its metadata and its fingerprint in the table of
+    /// waiting URLs.
+    fn drop_pages(
+        &mut self,
+        id: HostId,
+        first: Queued,
+        refusal: Refusal,
+        pages: Vec<(Position, usize, Option<Fingerprint>)>,
+    ) -> io::Result<()> {
+        let Queued { position: first, priority } = first;
+        let key = self.state.host(id).key.clone();
+        let urls = u32::try_from(pages.len()).expect("no more than are dropped in one call");
+        let record = DisallowedRecord { host: key.as_str(), priority, first, urls, refusal };
         self.commit(&Record::Disallowed(record), Some(id))?;
-        dropped.into_iter().try_for_each(|(position, metadata, name)| {
+        pages.into_iter().try_for_each(|(position, metadata, name)| {
             self.queues.url_left(position);
             self.move_ups.left(name, position);
             self.release_metadata(position, metadata);
             self.drops.note(&mut self.journal, position, refusal)
         })
-    }
-
-    /// Drops a queue's next page, which the robots.txt of its origin refuses.
-    fn drop_disallowed(&mut self, id: HostId, first: Queued, metadata: usize, refusal: Refusal) -> io::Result<()> {
-        let Queued { position, priority } = first;
-        let key = self.state.host(id).key.clone();
-        let record = DisallowedRecord { host: key.as_str(), priority, first: position, urls: 1, refusal };
-        let name = self.move_ups.name_at(&mut self.journal, position)?;
-        self.commit(&Record::Disallowed(record), Some(id))?;
-        self.move_ups.left(name, position);
-        self.queues.url_left(position);
-        self.release_metadata(position, metadata);
-        self.drops.note(&mut self.journal, position, refusal)
     }
 
     /// Reads and parses a host's rules from the journal: they were dropped from memory, or not yet needed since a resume. `false` if the
