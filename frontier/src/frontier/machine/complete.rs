@@ -355,9 +355,9 @@ impl<J: Journal> Frontier<J> {
         self.rate.end(lease.charged, Some(lease.received));
         self.queues.adapt(&mut self.state, lease, &outcome);
         let rest = self.queues.rest(self.state.host(lease.host), lease, at);
-        let (over, journaled) = self.judge_host(lease, answer, rest, at);
+        let (asked, journaled) = self.judge_host(lease, answer, rest, at);
         lease.is_in_hand = true;
-        self.queues.take_in_hand(&mut self.state, lease.host, page, over);
+        self.queues.take_in_hand(&mut self.state, (lease.host, page), (rest.over, asked));
         if lease.token.is_some() {
             self.keep_in_table(lease);
         }
@@ -370,7 +370,7 @@ impl<J: Journal> Frontier<J> {
     }
 
     /// Judges what an answer says of the host, and journals it if it is more than a rest, or if the lease outlives the process. Returns when
-    /// the rest is over that nothing else keeps.
+    /// the rest is over that it asked for, if that is not journaled.
     fn judge_host(
         &mut self,
         lease: &mut Lease,
@@ -392,13 +392,13 @@ impl<J: Journal> Frontier<J> {
             let (bytes, keeps_tries) = (lease.received, lease.keeps_tries);
             let record = AnsweredRecord { host: lease.host_key(), status: update, token, bytes, keeps_tries };
             let journaled = self.commit(&Record::Answered(record), Some(lease.host)).map(drop);
-            return (rest.over, journaled);
+            return (Timestamp::default(), journaled);
         }
         let before = &self.state.host(lease.host).status;
         if (HostStatus { due: update.due, ..before.clone() }) == update {
             return (update.due, Ok(()));
         }
-        (rest.over, self.note_host(lease.host, update, false))
+        (Timestamp::default(), self.note_host(lease.host, update, false))
     }
 
     /// A page in hand is complete. Its host was judged before, and is placed.

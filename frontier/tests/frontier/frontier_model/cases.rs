@@ -146,3 +146,25 @@ fn hosts_sleep_until_their_hours_though_a_group_was_to_be_free() {
     both.next_many(0);
     assert!(both.frontier.sleeps_until().is_some_and(|(until, hosts)| until > both.now && hosts == 1));
 }
+
+/// One page of a host was refused, and so is another that was out with it: the rest that this one asks for is in no record, since it says
+/// nothing new. A third page is slow, and makes the rest of 8 s after the first two milliseconds longer, not the one that was asked for.
+#[test]
+fn a_rest_that_a_page_in_hand_asked_for_is_not_made_longer_by_a_slow_page() {
+    let mut options = FrontierOptions::default();
+    options.scope.kind = ScopeKind::Any;
+    let politeness = &mut options.politeness;
+    (politeness.robots, politeness.host_delay, politeness.adaptive_share) = (false, Duration::ZERO, Some(0.5));
+    (politeness.connections_per_host, politeness.first_contacts_per_host) = (3, 3);
+    (politeness.backoff, politeness.max_backoff) = (Duration::from_secs(8), Duration::from_secs(40));
+    let now = Timestamp::from_micros(1 << 50);
+    let mut both = Both::new(&options, now);
+    let end = |status| End::Status { status, retry_after: None, crawl_delay: false };
+    (0..4).for_each(|_| both.submit(1, 0, false));
+    (0..3).for_each(|_| assert!(matches!(both.next(), Answer::Fetch { .. })));
+    both.complete(0, end(429), (None, 0));
+    both.now = now + Duration::from_millis(1);
+    both.answered(0, (429, None), (0, 0));
+    both.complete(1, end(200), (Some(1), 0));
+    assert_eq!(both.next(), Answer::Wait(now + Duration::from_millis(8002)));
+}

@@ -74,12 +74,21 @@ const MOST_OF_HOST: u8 = 128;
 pub(super) struct InFlight {
     /// In the order in which they went out, with those in hand.
     pages: Vec<Position>,
-    /// When its next request may start: the start of the last one plus the delay, or the end of a rest that was not journaled.
+    /// When its next request may start: the start of the last one plus the delay, or the end of the rest after a page in hand.
     next: Timestamp,
+    /// The end of a longer rest that a page in hand asked for, and that was not journaled.
+    rest: Timestamp,
     /// How often it has failed since it last had no page out.
     failure_epoch: u32,
     /// It is a named queue whose next page has no known rules: their robots.txt goes out once no page of it is out.
     awaits_robots: bool,
+}
+
+impl InFlight {
+    /// When its next request may start, as far as its status does not say so.
+    fn rested(&self) -> Timestamp {
+        self.next.max(self.rest)
+    }
 }
 
 impl Lent {
@@ -241,13 +250,13 @@ impl HostQueues {
     /// When a rest is over that was not journaled; `None` if none of the host's pages is in hand.
     #[inline]
     pub(super) fn unrecorded_rest(&self, host: &Host, id: HostId) -> Option<Timestamp> {
-        if host.in_hand == 0 { None } else { self.lent.in_flight(id).map(|in_flight| in_flight.next) }
+        if host.in_hand == 0 { None } else { self.lent.in_flight(id).map(InFlight::rested) }
     }
 
     /// A host's rest that was not journaled ends at this time at the latest.
     pub(crate) fn cut_rest(&mut self, id: HostId, by: Timestamp) {
         if let Some(in_flight) = self.lent.in_flight.get_mut(&id) {
-            in_flight.next = in_flight.next.min(by);
+            (in_flight.next, in_flight.rest) = (in_flight.next.min(by), in_flight.rest.min(by));
         }
     }
 
@@ -266,7 +275,7 @@ impl HostQueues {
         let first_contacts = if host.status.has_answered { u8::MAX } else { self.politeness.first_contacts_per_host };
         let most = policy.connections.min(first_contacts);
         let has_room = host.scheduling.out < most && has_hand_left(state, id);
-        let due = host.status.due.max(in_flight.next);
+        let due = host.status.due.max(in_flight.rested());
         let is_for_others = self.priority_for_others(id).is_some();
         (is_trusted && is_known && has_room && !is_for_others)
             .then(|| self.first_free(state, id).map(|first| (due, first)))
@@ -306,7 +315,7 @@ impl HostQueues {
                 Rest { over: self.rested(host, lease.host).max(now + delay), is_late: false }
             }
             Some(in_flight) => Rest {
-                over: host.status.due.max(in_flight.next),
+                over: host.status.due.max(in_flight.rested()),
                 is_late: in_flight.failure_epoch != lease.failure_epoch,
             },
         }
@@ -399,12 +408,18 @@ impl HostQueues {
         self.give_places_back(state, lease, outcome, answered_at, now);
     }
 
-    /// A page's host has answered: its place is free, and it is in hand from now on. The host rests until `over`, if nothing else says so.
-    pub(crate) fn take_in_hand(&mut self, state: &mut State, id: HostId, page: Position, over: Timestamp) {
+    /// A page's host has answered: its place is free, and it is in hand from now on. The host rests until `over`, and
+    /// until `asked` if its answer asked for more and that was not journaled.
+    pub(crate) fn take_in_hand(
+        &mut self,
+        state: &mut State,
+        (id, page): (HostId, Position),
+        (over, asked): (Timestamp, Timestamp),
+    ) {
         state.scheduling()[id].out -= 1;
         self.note_in_hand(state, id, page);
         let in_flight = self.lent.in_flight.entry(id).or_default();
-        in_flight.next = in_flight.next.max(over);
+        (in_flight.next, in_flight.rest) = (in_flight.next.max(over), in_flight.rest.max(asked));
     }
 
     /// Counts a page that was in hand before this process, when its host is not placed yet.
