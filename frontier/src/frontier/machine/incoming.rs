@@ -79,11 +79,11 @@ impl<J: Journal> Frontier<J> {
         Ok(queued)
     }
 
-    /// Queues an admitted URL. O(log hosts). A URL of a retired host is [given up](Next::GiveUp) when its turn comes.
+    /// Queues an admitted URL. O(log hosts). A URL of a retired host is [given up](crate::frontier::Next::GiveUp) when its turn comes.
     ///
     /// # Errors
-    /// [`Storage`](FrontierError::Storage), or [`Metadata`](FrontierError::Metadata) unless the caller asked [`Gate::fits`] before. The URL is
-    /// then lost: the seen set has it, but no queue does.
+    /// [`Storage`](FrontierError::Storage), or [`Metadata`](FrontierError::Metadata) unless the caller asked
+    /// [`Gate::fits`](crate::gate::Gate::fits) before. The URL is then lost: the seen set has it, but no queue does.
     pub fn submit(&mut self, admitted: Admitted, now: Timestamp) -> Result<(), FrontierError> {
         let Admitted { found, priority, fingerprint } = admitted;
         if found.via != Via::Redirect {
@@ -390,8 +390,8 @@ impl<J: Journal> Frontier<J> {
     /// aside or given up. A [fingerprint](crate::gate::Found::fingerprint) names all URLs that have it, a position names one. If a URL is
     /// named twice, the last name counts, and a position counts more than a fingerprint.
     ///
-    /// A moved URL goes after all others of its new priority, or before them with the order [last in, first out](QueueOrder::Lifo); URLs
-    /// that move together keep their order. Each move is journaled. If more than 256 priorities are in use, URLs go to the closest
+    /// A moved URL goes after all others of its new priority, or before them with the order
+    /// [last in, first out](crate::frontier::QueueOrder::Lifo); URLs that move together keep their order. Each move is journaled. If more than 256 priorities are in use, URLs go to the closest
     /// ([`shared_priorities`](super::FrontierStatistics::shared_priorities)).
     ///
     /// # Costs

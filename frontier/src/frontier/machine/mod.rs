@@ -70,7 +70,7 @@ pub(crate) use statistics::Dropped;
 /// A host with URLs queued is in one place: on the *agenda*, ordered by the time it may be asked again; once that time has come, in a
 /// *front queue*, by the priority of its best URL; or lent out. Its URLs are in its *back queue*. [`next`](Self::next) takes the host that
 /// has waited longest among those of the best priority, and from it the URL that has waited longest among its best, or the shortest (see
-/// [`QueueOrder`]). A host's first lease is its robots.txt.
+/// [`QueueOrder`](crate::frontier::QueueOrder)). A host's first lease is its robots.txt.
 ///
 /// ```
 /// use std::collections::HashMap;

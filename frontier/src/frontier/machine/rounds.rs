@@ -89,7 +89,7 @@ impl<J: Journal> Frontier<J> {
         self.drop_by(DropRule::Host(host.to_owned()), now)
     }
 
-    /// As [`drop_host`](Self::drop_host), for the [queue](Href::queue) of this name.
+    /// As [`drop_host`](Self::drop_host), for the [queue](crate::frontier::Href::queue) of this name.
     ///
     /// # Errors
     /// [`Rule`](FrontierError::Rule) if it cannot be a queue's name; [`Storage`](FrontierError::Storage).
