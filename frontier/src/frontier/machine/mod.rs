@@ -16,6 +16,7 @@
 //! - `host_queues`: who may be asked now, who waits and for what, what is lent out, and which hosts are in memory. It decides nothing that is
 //!   journaled.
 //! - `robots`: what is known of each robots.txt: one comes back, or is on another host, which is then asked by its own clock.
+//!   `robots_copies` has the answers for others.
 //! - `moving`: the steps by which waiting URLs get other priorities. `score_table` has these by name, `move_ups` where each URL waits.
 //! - `rate`: requests and bytes a second of the whole crawl.
 //! - `rulings`: what rules, budgets and robots.txt say of a page whose turn has come.
@@ -33,6 +34,7 @@ mod options;
 mod page_fate;
 mod rate;
 mod robots;
+mod robots_copies;
 pub(crate) mod rounds;
 mod rulings;
 mod score_table;
@@ -55,7 +57,7 @@ use crate::gate::{Gate, OptionError, Position};
 use host_queues::{FrontTurn, HostQueues};
 use move_ups::MoveUps;
 use rate::Rate;
-use robots::RobotsCopies;
+use robots_copies::RobotsCopies;
 use statistics::Drops;
 use tokens::Deadlines;
 

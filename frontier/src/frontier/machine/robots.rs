@@ -34,14 +34,12 @@
 //! None of this is state. A's record says where its robots.txt is, and after a restart A waits again when its turn comes. Answers are kept
 //! as copies for hosts that are redirected there later. Copies are bounded: a dropped copy costs a request.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahash::AHashMap;
-
 use super::host_queues::HostQueues;
+use super::robots_copies::{RobotsCopies, RobotsCopy, SharedRobots};
 use crate::address::CanonicalUrl;
 use crate::frontier::durable::{HostRecord, Journal, Record, RobotsRecord};
 use crate::frontier::hosts::{Host, HostId, HostStatus, PolitenessTable, RULES_HOLD, Rest, RobotsFile};
@@ -464,65 +462,4 @@ fn is_its_own(host: &Host, url: &CanonicalUrl, is_separate: bool) -> bool {
     let (own, there) = (host.key.as_str(), url.origin());
     let name = own.strip_prefix("http://").filter(|_| !is_separate && own.ends_with(host.key.host()));
     own == there || name.is_some_and(|name| there.strip_prefix("https://") == Some(name))
-}
-
-/// The most copies that are kept.
-const MOST_COPIES: usize = 1024;
-/// The most bytes of the lines of all copies.
-const MOST_BYTES: usize = 4 << 20;
-
-/// What hosts answered lately when they were asked for the robots.txt of others.
-#[derive(Debug, Default)]
-pub(super) struct RobotsCopies {
-    /// By the URL.
-    all: AHashMap<Box<str>, RobotsCopy>,
-    /// The copies, the oldest first.
-    order: VecDeque<Box<str>>,
-    /// Bytes of the lines of all copies.
-    bytes: usize,
-}
-
-/// What was answered for a URL.
-#[derive(Debug)]
-struct RobotsCopy {
-    answer: SharedRobots,
-    /// When it came.
-    at: Timestamp,
-    /// Until when other hosts may take it.
-    fresh_until: Timestamp,
-}
-
-/// A [`RobotsNews`] that several hosts take.
-#[derive(Clone, Debug)]
-enum SharedRobots {
-    Rules(Arc<[u8]>),
-    Missing,
-    Moved(Arc<str>),
-    Failed(Arc<Setback>),
-}
-
-impl RobotsCopies {
-    /// Keeps the answer for a URL, in place of the previous one.
-    fn keep(&mut self, url: &str, copy: RobotsCopy) {
-        self.bytes += copy.answer.len();
-        match self.all.insert(url.into(), copy) {
-            Some(before) => self.bytes -= before.answer.len(),
-            None => self.order.push_back(url.into()),
-        }
-        while self.all.len() > MOST_COPIES || self.bytes > MOST_BYTES {
-            let Some(oldest) = self.order.pop_front() else { return };
-            self.bytes -= self.all.remove(&oldest).map_or(0, |copy| copy.answer.len());
-        }
-    }
-
-    /// The answer for this URL and when it came, if it is still fresh.
-    fn get(&self, url: &str, now: Timestamp) -> Option<(SharedRobots, Timestamp)> {
-        self.all.get(url).filter(|copy| now < copy.fresh_until).map(|copy| (copy.answer.clone(), copy.at))
-    }
-}
-
-impl SharedRobots {
-    fn len(&self) -> usize {
-        if let Self::Rules(lines) = self { lines.len() } else { 0 }
-    }
 }
