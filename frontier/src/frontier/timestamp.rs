@@ -4,7 +4,7 @@
 //! saturate: an endless rest ends at the greatest timestamp.
 
 use std::fmt;
-use std::ops::Add;
+use std::ops::{Add, Range};
 use std::time::Duration;
 
 /// A point in time: microseconds since the Unix epoch. It is written to disk, so it is not a [`std::time::Instant`]; the caller, which
@@ -25,7 +25,7 @@ impl Timestamp {
 
     /// Parses what [`Display`](fmt::Display) writes; `None` for anything else.
     pub fn read(text: &str) -> Option<Self> {
-        let number = |at: std::ops::Range<usize>| text.get(at)?.parse::<u64>().ok();
+        let number = |at: Range<usize>| text.get(at)?.parse::<u64>().ok();
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
         // The inverse of `fmt`: days from the civil date.
         let (year, month) = if month > 2 { (year, month.checked_sub(3)?) } else { (year.checked_sub(1)?, month + 9) };
@@ -71,7 +71,21 @@ impl fmt::Display for Timestamp {
         let month = if month < 10 { month + 3 } else { month - 9 };
         let year = 400 * era + year + u64::from(month <= 2);
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let mut put = |place: Range<usize>, mut number: u64| {
+            for digit in text[place].iter_mut().rev() {
+                *digit += (number % 10).to_le_bytes()[0];
+                number /= 10;
+            }
+        };
+        put(0..4, year);
+        put(5..7, month);
+        put(8..10, day);
+        put(11..13, hour);
+        put(14..16, minute);
+        put(17..19, second);
+        put(20..23, millis);
+        f.write_str(str::from_utf8(&text).expect("digits"))
     }
 }
 

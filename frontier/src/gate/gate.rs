@@ -444,7 +444,7 @@ impl Gate {
     pub(crate) fn judge_turn(&self, host: &str, wire: &str) -> Result<(), Refusal> {
         self.budgets.judge(host, path_and_query(wire))?;
         let is_known = || self.canonicalizer.canonicalize(wire).is_ok_and(|url| self.is_known_mirror(&url));
-        if self.budgets.is_any_spent() && is_known() {
+        if self.budgets.is_mirror(host) && is_known() {
             self.budgets.count_mirror(host);
             return Err(Refusal::KnownMirror);
         }

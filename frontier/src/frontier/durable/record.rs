@@ -362,6 +362,7 @@ impl ReceiptsBuf {
     /// names do.
     pub fn push(&mut self, output: &str, receipt: Receipt) {
         let Receipt { end, length, checksum } = receipt;
+        self.0.reserve(1 + output.len() + size_of::<u64>() + 2 * size_of::<u32>());
         self.0.push(u8::try_from(output.len()).expect("a file's name"));
         self.0.extend(output.bytes());
         self.0.extend(end.to_le_bytes());

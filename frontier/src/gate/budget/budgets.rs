@@ -4,7 +4,6 @@
 mod tests;
 
 use std::fmt;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::copies::Originals;
@@ -57,6 +56,8 @@ enum Kind {
 
 /// Pages of one place that must be copies before the place is taken for a copy of a set.
 const SET: u8 = 3;
+/// A text of at most this many bytes is hashed without an allocation.
+const SHORT: usize = 256;
 /// Bytes for the URLs of first pages. Each takes two entries: for its body and for its words.
 const FIRSTS: usize = 16 << 20;
 
@@ -143,7 +144,7 @@ impl Budgets {
                 evidence.set(number, word);
             }
             // Which keys are spent is found out when they are judged.
-            *evidence.is_any_spent.get_mut() = true;
+            evidence.doubt_all();
             self.evidence = evidence.into();
         }
     }
@@ -154,13 +155,14 @@ impl Budgets {
     }
 
     /// Whether the budgets let a URL be requested. This is asked for each link, and again when the URL's turn comes. It costs one load
-    /// until the first budget is spent, and then five hashes and as many reads of half a cache line. A refusal is counted, for the report's
-    /// list of what is refused most: that takes a lock for each refused URL, and none for a URL that passes.
+    /// until the first budget is spent, and then a hash; on a host of which a budget is spent, five hashes more and as many reads of half a
+    /// cache line. A refusal is counted, for the report's list of what is refused most: that takes a lock for each refused URL, and none for
+    /// a URL that passes.
     ///
     /// # Errors
     /// The reason of the first budget that is spent, in the order of [`spent`](Self::spent).
     pub(crate) fn judge(&self, host: &str, path_and_query: &str) -> Result<(), Refusal> {
-        if !self.is_any_spent() {
+        if self.doubted(host).is_none() {
             return Ok(());
         }
         let Some(Spent { refusal, of, .. }) = self.spent(host, path_and_query) else { return Ok(()) };
@@ -182,7 +184,12 @@ impl Budgets {
     /// Whether a URL's host is a mirror of a seed's host that has this URL's page too. One load, until a budget is spent; then a hash, and
     /// for a mirror one more for each host of a seed. `is_found` says whether a key was found so far.
     pub(in crate::gate) fn is_known_mirror(&self, url: &CanonicalUrl, is_found: impl Fn(&str) -> bool) -> bool {
-        self.mirror(url.host()).is_some() && self.originals.has_page(url, is_found)
+        self.is_mirror(url.host()) && self.originals.has_page(url, is_found)
+    }
+
+    /// Whether a host says what a seed's host says.
+    pub(in crate::gate) fn is_mirror(&self, host: &str) -> bool {
+        self.mirror(host).is_some()
     }
 
     /// Counts a URL that was refused because its host is a mirror.
@@ -201,7 +208,7 @@ impl Budgets {
 
     /// The counts of a mirror, over the paths that a seed's host has too; `None` for other hosts.
     fn mirror(&self, host: &str) -> Option<YieldCounts> {
-        let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))?;
+        let evidence = self.doubted(host)?;
         let brought = evidence.of(self.key_of(Kind::Mirror, host, ""));
         brought.is_beyond(self.limits.mirror_budget, self.limits.budget_growth).then_some(brought)
     }
@@ -214,7 +221,16 @@ impl Budgets {
     /// Whether any budget was ever spent, or the evidence is a checkpoint's. It never turns false again. If later fresh pages raise the
     /// budget, the checks are in vain.
     pub(crate) fn is_any_spent(&self) -> bool {
-        self.evidence.get().is_some_and(|evidence| evidence.is_any_spent.load(Ordering::Relaxed))
+        self.evidence.get().is_some_and(Evidence::is_any_spent)
+    }
+
+    /// The evidence, if a budget of this host or of its domain may be spent.
+    fn doubted(&self, host: &str) -> Option<&Evidence> {
+        let evidence = self.evidence.get().filter(|evidence| evidence.is_any_spent())?;
+        let is_domains = || evidence.may_be_spent(self.key_of(Kind::Domain, domain(host), ""));
+        let is_in_doubt =
+            evidence.may_be_spent(self.key_of(Kind::Host, host, "")) || evidence.is_any_domain_spent() && is_domains();
+        is_in_doubt.then_some(evidence)
     }
 
     /// Why a URL is refused, in the words of the options. For `explain`: nothing is counted.
@@ -453,9 +469,11 @@ impl Budgets {
         let evidence = self.evidence.get_or_init(Evidence::default);
         let TrapLimits { shape_budget, section_budget, host_budget, domain_budget, session_budget, .. } = self.limits;
         let is_fresh = yielded.novelty.is_fresh();
+        let spends = |key, is_fresh, budget| evidence.note(key, is_fresh).is_beyond(budget, self.limits.budget_growth);
+        let own = self.key_of(Kind::Host, host, "");
         let note_as = |key, is_fresh, budget| {
-            if evidence.note(key, is_fresh).is_beyond(budget, self.limits.budget_growth) {
-                evidence.is_any_spent.store(true, Ordering::Relaxed);
+            if spends(key, is_fresh, budget) {
+                evidence.spend(own);
             }
         };
         let note = |key, budget| note_as(key, is_fresh, budget);
@@ -469,12 +487,15 @@ impl Budgets {
         if is_fresh || !was_copied && !is_of_set {
             note(yielded.shape, shape_budget);
             note(yielded.section, section_budget);
-            note(self.key_of(Kind::Host, host, ""), host_budget);
+            note(own, host_budget);
             self.of_combined(yielded).into_iter().for_each(|(key, is_fresh)| note_as(key, is_fresh, shape_budget));
         }
         // A redirect to a new URL counts for its domain only if it leads to one more host of the domain.
         if (yielded.opened_host || yielded.relays) && !self.is_seeds(host) {
-            note_as(self.key_of(Kind::Domain, domain(host), ""), is_fresh && !yielded.relays, domain_budget);
+            let domain = self.key_of(Kind::Domain, domain(host), "");
+            if spends(domain, is_fresh && !yielded.relays, domain_budget) {
+                evidence.spend_domain(domain);
+            }
         }
         if let Some(session) = yielded.session.filter(|session| session.is_known) {
             note(self.key_of(Kind::Sessions, host, ""), session_budget);
@@ -495,10 +516,15 @@ impl Budgets {
 
     /// The fingerprint of a text on a host. The kind is part of it, so that equal texts of two kinds share no slot and no entry.
     fn key_of(&self, kind: Kind, host: &str, text: &str) -> Fingerprint {
-        let mut whole = String::with_capacity(host.len() + text.len());
-        whole.push_str(host);
-        whole.push_str(text);
-        self.salted(kind).fingerprint(&whole)
+        let key = self.salted(kind);
+        let mut short = [0; SHORT];
+        let Some(whole) = short.get_mut(..host.len() + text.len()) else {
+            return key.fingerprint(&[host, text].concat());
+        };
+        let (front, back) = whole.split_at_mut(host.len());
+        front.copy_from_slice(host.as_bytes());
+        back.copy_from_slice(text.as_bytes());
+        key.fingerprint_bytes(whole)
     }
 
     /// The entry for a body or words and the first page that had them. With it in the contents, a page that is fetched again is told from

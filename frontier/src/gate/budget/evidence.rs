@@ -10,6 +10,8 @@ use crate::address::Fingerprint;
 
 /// Slots, a power of two: half a MiB. They are allocated when the first page is done.
 const SLOTS: usize = 1 << 16;
+/// Words of the set of hosts and domains that have a spent budget.
+const WORDS: usize = 64;
 /// Slots that a key may be in: half a cache line.
 const WAYS: usize = 4;
 /// Bits of a count.
@@ -31,12 +33,21 @@ const MOST: u64 = (1 << COUNT) - 1;
 pub(super) struct Evidence {
     slots: Box<[AtomicU64]>,
     /// Whether any key has used up its budget. Until then no URL is checked.
-    pub(super) is_any_spent: AtomicBool,
+    is_any_spent: AtomicBool,
+    /// Whether any domain has.
+    is_any_domain_spent: AtomicBool,
+    /// A bit for each host of which some key has used up its budget, and for each such domain. Several may share a bit.
+    doubted: [AtomicU64; WORDS],
 }
 
 impl Default for Evidence {
     fn default() -> Self {
-        Self { slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(), is_any_spent: AtomicBool::new(false) }
+        Self {
+            slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
+            is_any_spent: AtomicBool::new(false),
+            is_any_domain_spent: AtomicBool::new(false),
+            doubted: [const { AtomicU64::new(0) }; WORDS],
+        }
     }
 }
 
@@ -84,6 +95,47 @@ impl Evidence {
         }
         ways[place].store(tag << (2 * COUNT) | barren << COUNT | fresh, Ordering::Relaxed);
         YieldCounts { barren, fresh }
+    }
+
+    /// Whether any key has used up its budget.
+    pub(super) fn is_any_spent(&self) -> bool {
+        self.is_any_spent.load(Ordering::Relaxed)
+    }
+
+    /// Whether the budget of a domain is among them.
+    pub(super) fn is_any_domain_spent(&self) -> bool {
+        self.is_any_domain_spent.load(Ordering::Relaxed)
+    }
+
+    /// Whether a key of this host, or of this domain, may have used up its budget.
+    pub(super) fn may_be_spent(&self, host: Fingerprint) -> bool {
+        let (word, bit) = Self::bit(host);
+        self.doubted[word].load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// A key of this host has used up its budget.
+    pub(super) fn spend(&self, host: Fingerprint) {
+        let (word, bit) = Self::bit(host);
+        self.doubted[word].fetch_or(bit, Ordering::Relaxed);
+        self.is_any_spent.store(true, Ordering::Relaxed);
+    }
+
+    /// This domain has used up its budget.
+    pub(super) fn spend_domain(&self, domain: Fingerprint) {
+        self.is_any_domain_spent.store(true, Ordering::Relaxed);
+        self.spend(domain);
+    }
+
+    /// Any key may have used up its budget.
+    pub(super) fn doubt_all(&self) {
+        self.doubted.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+        self.is_any_spent.store(true, Ordering::Relaxed);
+    }
+
+    fn bit(host: Fingerprint) -> (usize, u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
+        let bit = host.bits() as usize % (WORDS * 64);
+        (bit / 64, 1 << (bit % 64))
     }
 
     /// The slots that are in use, with their numbers, for a checkpoint.

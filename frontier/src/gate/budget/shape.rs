@@ -84,7 +84,8 @@ pub(super) fn combination(path_and_query: &str) -> Option<Combination> {
 /// has a shape of its own is still in one directory.
 pub(super) fn section(path_and_query: &str) -> String {
     let path = path_and_query.split('?').next().unwrap_or_default();
-    let mut section = String::from("/");
+    let mut section = String::with_capacity(path.len() + 1);
+    section.push('/');
     if let Some((first, _)) = path.trim_start_matches('/').split_once('/') {
         replace(first, true, &mut section);
         section.push('/');

@@ -1,5 +1,7 @@
 //! Budgets against pages that bring something new, and pages that do not.
 
+use proptest::prelude::*;
+
 use super::*;
 
 const HOST: &str = "a.example";
@@ -376,4 +378,34 @@ fn hosts_that_lead_to_hosts_of_their_domain_alone_are_barren_for_it() {
         done_at(&format!("http://r{number}.ring.example/"), 3000 + number, [&live, &read], false);
     }
     assert_eq!(live.judge("new.ring.example", "/"), Ok(()), "one page in three brings something");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+
+    /// Only hosts in doubt are judged. The rules that `explain` shows are looked up for every host.
+    #[test]
+    fn whoever_is_not_in_doubt_has_spent_nothing(pages in proptest::collection::vec((0_usize..8, 0_usize..6, 0_u64..4), 1..300)) {
+        const HOSTS: [&str; 8] =
+            [HOST, "b.example", "1.wild.test", "2.wild.test", "3.wild.test", "4.wild.test", "5.wild.test", "6.wild.test"];
+        const PATHS: [&str; 6] =
+            ["/", "/month/7", "/maze/room/7", "/s/3f9a17c2/page", "/list?a=1&b=1&c=1", "/list?a=1&a=2"];
+        let budgets = budgets(|limits| {
+            (limits.shape_budget, limits.section_budget, limits.host_budget) = (3, 6, 12);
+            (limits.domain_budget, limits.mirror_budget, limits.session_budget) = (2, 2, 2);
+        });
+        budgets.add_original("https://a.example");
+        for (number, (host, path, says)) in pages.into_iter().enumerate() {
+            done(&budgets, HOSTS[host], &PATHS[path].replace('7', &number.to_string()), says);
+        }
+        let evidence = budgets.evidence.get().unwrap();
+        for host in HOSTS.into_iter().chain(["new.wild.test", "new.test"]) {
+            for path in PATHS {
+                let spent = budgets.rule(host, path).map(|(refusal, _)| refusal);
+                prop_assert_eq!(budgets.judge(host, path).err(), spent, "{} {}", host, path);
+            }
+            let mirrored = evidence.of(budgets.key_of(Kind::Mirror, host, ""));
+            prop_assert_eq!(budgets.mirror(host).is_some(), mirrored.is_beyond(2, 2), "{}", host);
+        }
+    }
 }
