@@ -6,6 +6,8 @@ pkgs.rustPlatform.buildRustPackage {
   version = (builtins.fromTOML (builtins.readFile ../Cargo.toml)).workspace.package.version;
   src = pkgs.lib.cleanSource ../.;
   cargoLock.lockFile = ../Cargo.lock;
+  buildType = "dist";
+  buildFeatures = [ "jemalloc" ];
   nativeBuildInputs = [ pkgs.installShellFiles ];
   # They start servers, and want tools that are no part of a build.
   doCheck = false;

@@ -9,7 +9,7 @@ class Crawler < Formula
   depends_on "rust" => :build
 
   def install
-    system "cargo", "install", *std_cargo_args
+    system "cargo", "install", "--profile", "dist", "--features", "jemalloc", *std_cargo_args
     mkdir "man" do
       system bin/"crawler", "man", "--output", "."
       man1.install Dir["*.1"]
