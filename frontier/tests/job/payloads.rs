@@ -246,6 +246,34 @@ fn the_disk_has_at_most_three_times_what_waits() {
     assert!(left < 50_000, "{left}");
 }
 
+/// The opening writes the last segment anew. A job that was killed before its first checkpoint has only that.
+#[test]
+fn the_segment_of_a_job_without_a_checkpoint_is_compacted_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut frontier = open(directory.path(), 8 << 10);
+    send(&mut frontier, 1, 2000, 0);
+    frontier.flush(NOW).unwrap();
+    drop(frontier);
+
+    let mut frontier = open(directory.path(), 8 << 10);
+    // The first segment grows, and others follow, before the first checkpoint.
+    send(&mut frontier, 0, 100, 9);
+    (2..20).for_each(|number| send(&mut frontier, number, 2000, 0));
+    frontier.checkpoint().unwrap();
+    for _ in 1..20 {
+        let lease = next(&mut frontier).unwrap();
+        assert_ne!(number(&lease), 0);
+        done(&mut frontier, lease);
+    }
+    for _ in 0..3 {
+        frontier.checkpoint().unwrap();
+    }
+    let first = fs::read(directory.path().join("frontier/journal-000000000000")).unwrap();
+    assert!(first.starts_with(b"kept\n") && first.len() < 1000, "{} bytes", first.len());
+    let lease = next(&mut frontier).unwrap();
+    assert_eq!(number(&lease), 0);
+}
+
 #[test]
 fn what_is_done_leaves_the_disk_whatever_the_priorities() {
     let directory = tempfile::tempdir().unwrap();

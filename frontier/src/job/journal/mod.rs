@@ -208,7 +208,8 @@ pub(crate) use file::JournalObserver;
 pub(crate) use file::{FileJournal, Needs};
 pub use file::{JournalOptions, SyncPolicy};
 pub use recovery::{Cut, Recovery};
-pub(in crate::job) use recovery::{Piece, is_begun, salvage};
+pub(in crate::job) use recovery::{Piece, salvage};
+pub(in crate::job) use segment::is_begun;
 pub use storage::{Disk, JournalError, Storage};
 
 /// The name of the segment that starts at this position.

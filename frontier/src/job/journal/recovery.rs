@@ -234,16 +234,6 @@ impl<S: Storage> FileJournal<S> {
     }
 }
 
-/// Whether the journal has been begun: it has a segment with more than its header.
-pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
-    for start in Segment::starts(storage)? {
-        if Segment::open(storage, start)?.length() > HEADER as u64 {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// The first position, from this one on, at which a whole record of a known kind begins. A damaged record does not reveal its length, so
 /// every byte after it is tried. Longer records are not searched for.
 ///

@@ -100,6 +100,20 @@ impl Segment {
     }
 }
 
+/// Whether the journal has been begun: it has a segment with more than its header.
+///
+/// No segment stays open: the opening replaces the last one through another storage, and this one would go on reading the old file.
+pub(in crate::job) fn is_begun(storage: &mut impl Storage) -> Result<bool, JournalError> {
+    for start in Segment::starts(storage)? {
+        let segment = Segment::open(storage, start)?;
+        storage.close(&segment.name);
+        if segment.length() > HEADER as u64 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Bytes of a block: a page of the operating system's cache. A larger block takes longer to read, which matters when nothing else in it
 /// is needed.
 const BLOCK: usize = 4096;
