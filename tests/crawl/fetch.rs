@@ -475,6 +475,10 @@ async fn interim_responses_are_few() {
     let error = answer(11).fetch(&options()).await.unwrap_err();
     assert_eq!((error.failure, &error.message[..]), (Failure::BadResponse, "more than 10 interim responses"));
     assert!(error.sent_at.is_some());
+    // Empty lines before a head are skipped.
+    let spaced = "\r\n\nHTTP/1.1 103 Early Hints\r\n\r\n".repeat(11);
+    let error = Site::saying(format!("{spaced}HTTP/1.1 200 OK\r\n\r\n")).fetch(&options()).await.unwrap_err();
+    assert_eq!(&error.message[..], "more than 10 interim responses");
     let (sent, said) = std::sync::mpsc::channel();
     let endless = Site::new(move |mut visit, _| {
         visit.request();

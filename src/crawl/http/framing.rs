@@ -6,20 +6,26 @@
 //! | a `Content-Length` that is not a number | ignored: the close of the connection ends the body |
 //! | a line of a chunked body that ends in LF alone | read as if it ended in CR and LF |
 //!
+//! Interim responses are counted on the way: the hook that hyper has for them allocates for each request.
+//!
 //! A header is hidden by overwriting its name with another of the same length, so a response without such faults is never copied. Only the
 //! head and the lines between chunks are examined; the bytes of chunks are skipped.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker, ready};
 
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop;
 
-use super::fetch_error::MAX_HEAD;
+use super::fetch_error::{MAX_HEAD, MAX_INTERIM};
 
+/// At most this many bytes of a head are examined. hyper refuses longer heads: its buffer has `MAX_HEAD` bytes, and grows to less than twice
+/// as many.
+const MAX_EXAMINED: usize = 2 * MAX_HEAD as usize;
 /// How a response begins.
 const BEGINNING: &[u8] = b"HTTP/1.";
 /// The headers that are hidden, and the names that replace theirs.
@@ -34,8 +40,44 @@ pub(super) struct Framing<T> {
     held: Vec<u8>,
     /// Repaired bytes that have not been read yet.
     ready: Vec<u8>,
-    /// Set when something was repaired.
-    is_mended: Arc<AtomicBool>,
+    heard: Arc<Heard>,
+}
+
+/// What was noticed of the responses to a request.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// Something was repaired.
+    is_mended: AtomicBool,
+    interim: AtomicU32,
+}
+
+impl Heard {
+    /// Another request is sent.
+    pub(super) fn reset(&self) {
+        self.is_mended.store(false, Ordering::Relaxed);
+        self.interim.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_mended(&self) -> bool {
+        self.is_mended.load(Ordering::Relaxed)
+    }
+
+    /// Whether more interim responses have come than are skipped.
+    pub(super) fn has_too_many_interim(&self) -> bool {
+        self.interim.load(Ordering::Relaxed) > MAX_INTERIM
+    }
+
+    fn mend(&self) {
+        self.is_mended.store(true, Ordering::Relaxed);
+    }
+
+    fn count_interim(&self) {
+        // Each uses up some of this task's budget, so that a task that would drop the connection gets a turn before more is read.
+        if let Poll::Ready(work) = coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
+            work.made_progress();
+        }
+        self.interim.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// The meaning of the next bytes.
@@ -62,9 +104,9 @@ enum Chunks {
 }
 
 impl<T> Framing<T> {
-    /// Sets `is_mended` when something is repaired.
-    pub(super) fn over(below: T, is_mended: Arc<AtomicBool>) -> Self {
-        Self { below, state: State::Rest, held: Vec::new(), ready: Vec::new(), is_mended }
+    /// Notes in `heard` what it meets.
+    pub(super) fn over(below: T, heard: Arc<Heard>) -> Self {
+        Self { below, state: State::Rest, held: Vec::new(), ready: Vec::new(), heard }
     }
 
     /// Examines bytes that have come. Returns how many of them may be read, and the positions before which a CR is missing.
@@ -73,6 +115,8 @@ impl<T> Framing<T> {
         while at < bytes.len() {
             match &mut self.state {
                 State::Rest => at = bytes.len(),
+                // hyper skips empty lines before a head.
+                State::Head if matches!(bytes[at], b'\r' | b'\n') => at += 1,
                 State::Head => {
                     let rest = &mut bytes[at..];
                     let known = rest.len().min(BEGINNING.len());
@@ -81,7 +125,7 @@ impl<T> Framing<T> {
                     } else if let Some(end) = head_end(rest, std::mem::take(&mut from)) {
                         self.state = self.begin(&mut rest[..end]);
                         at += end;
-                    } else if rest.len() > MAX_HEAD as usize {
+                    } else if rest.len() > MAX_EXAMINED {
                         self.state = State::Rest;
                     } else {
                         break;
@@ -97,7 +141,7 @@ impl<T> Framing<T> {
             }
         }
         if !missing.is_empty() {
-            self.is_mended.store(true, Ordering::Relaxed);
+            self.heard.mend();
         }
         (at, missing)
     }
@@ -132,7 +176,7 @@ impl<T> Framing<T> {
         let mut rename = |places: &[usize], name: &[u8]| {
             for &at in places {
                 head[at..at + name.len()].copy_from_slice(name);
-                self.is_mended.store(true, Ordering::Relaxed);
+                self.heard.mend();
             }
         };
         if !is_coded {
@@ -145,7 +189,10 @@ impl<T> Framing<T> {
         }
         match &*status {
             b"101" | b"204" | b"304" => State::Rest,
-            [b'1', ..] => State::Head,
+            [b'1', ..] => {
+                self.heard.count_interim();
+                State::Head
+            }
             _ if is_chunked && is_http11 => State::Chunks(Chunks::line()),
             _ => State::Rest,
         }
@@ -347,9 +394,9 @@ mod tests {
     fn read(response: &[u8], piece: usize) -> (Vec<u8>, bool) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let is_mended = Arc::new(AtomicBool::new(false));
+            let heard = Arc::new(Heard::default());
             let (ours, mut theirs) = tokio::io::duplex(piece);
-            let mut framing = Framing::over(ours, Arc::clone(&is_mended));
+            let mut framing = Framing::over(ours, Arc::clone(&heard));
             framing.write_all(b"x").await.unwrap();
             theirs.read_exact(&mut [0]).await.unwrap();
             let said = response.to_vec();
@@ -360,7 +407,7 @@ mod tests {
             let mut came = Vec::new();
             let ((), read) = tokio::join!(server, framing.read_to_end(&mut came));
             read.unwrap();
-            (came, is_mended.load(Ordering::Relaxed))
+            (came, heard.is_mended())
         })
     }
 
@@ -411,7 +458,7 @@ mod tests {
             "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n3\n".to_owned(),
             "HTTP/1.1 200 OK\r\nContent-Le".to_owned(),
             "SSH-2.0-x\n\nContent-Length: x\n\n".to_owned(),
-            "HTTP/1.1 200 OK\r\nX: ".to_owned() + &"x".repeat(MAX_HEAD as usize + 1) + "\r\nContent-Length: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: ".to_owned() + &"x".repeat(MAX_EXAMINED + 1) + "\r\nContent-Length: x\r\n\r\n",
             String::new(),
         ] {
             for piece in [1, 2, 7, 4096] {

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Wake, Waker, ready};
 
 use bytes::Bytes;
@@ -15,10 +15,9 @@ use http_body_util::Empty;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::task::coop;
 
-use super::fetch_error::{MAX_HEAD, MAX_HEADERS, MAX_INTERIM, NoHead};
-use super::framing::Framing;
+use super::fetch_error::{MAX_HEAD, MAX_HEADERS, NoHead};
+use super::framing::{Framing, Heard};
 use super::request::Get;
 use super::tls::Transport;
 
@@ -31,8 +30,8 @@ pub(super) struct Http1 {
     /// hyper's connection: moves bytes between the transport, `sender` and `body`. `None` once it is closed.
     driver: Option<Driver>,
     quiet: Quiet,
-    /// Set when the response was framed wrongly.
-    is_mended: Arc<AtomicBool>,
+    /// What was noticed of the responses to the last request.
+    heard: Arc<Heard>,
     /// The request to send next.
     request: Option<Get>,
     /// The body that is being received.
@@ -50,7 +49,7 @@ impl fmt::Debug for Http1 {
 impl Http1 {
     /// Begins to speak HTTP/1.1.
     pub(super) async fn over(transport: Transport, origin: &str) -> hyper::Result<Box<Self>> {
-        let (remote_addr, is_mended) = (transport.remote_addr(), Arc::default());
+        let (remote_addr, heard) = (transport.remote_addr(), Arc::default());
         let (sender, driver) = http1::Builder::new()
             // Browsers accept servers that need these. HTTP/0.9 is not accepted: any line that a port sends would be a page.
             .allow_obsolete_multiline_headers_in_responses(true)
@@ -58,14 +57,14 @@ impl Http1 {
             .ignore_invalid_headers_in_responses(true)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD as usize)
-            .handshake(TokioIo::new(Framing::over(transport, Arc::clone(&is_mended))))
+            .handshake(TokioIo::new(Framing::over(transport, Arc::clone(&heard))))
             .await?;
         let (quiet, origin) = (Quiet::default(), origin.into());
         Ok(Box::new(Self {
             sender,
             driver: Some(driver),
             quiet,
-            is_mended,
+            heard,
             request: None,
             body: None,
             origin,
@@ -85,27 +84,28 @@ impl Http1 {
 
     /// Whether the response, as far as it came, was framed wrongly and was read anyway.
     pub(super) fn is_mended(&self) -> bool {
-        self.is_mended.load(Ordering::Relaxed)
+        self.heard.is_mended()
     }
 
     /// Takes a request without a body. [`head`](Self::head) sends it.
     pub(super) fn send(&mut self, request: Get) {
-        self.is_mended.store(false, Ordering::Relaxed);
+        self.heard.reset();
         self.request = Some(request);
     }
 
     /// Sends the request, and waits for the response's head. If the future is dropped, the connection cannot be used again.
     pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
-        let mut request = self.request.take().unwrap_or_default();
-        let interim = Arc::new(Interim::default());
-        let counter = Arc::clone(&interim);
-        hyper::ext::on_informational(&mut request, move |_| counter.count());
+        let request = self.request.take().unwrap_or_default();
         let mut answer = pin!(self.sender.send_request(request.map(|()| Empty::new())));
         let answered = poll_fn(|context| {
             let answered =
                 poll_driving(&self.quiet, &mut self.driver, context, |context| answer.as_mut().poll(context));
             // The last interim response may have come together with the head.
-            if interim.is_beyond() { Poll::Ready(Err(NoHead::Interim)) } else { answered.map_err(NoHead::from) }
+            if self.heard.has_too_many_interim() {
+                Poll::Ready(Err(NoHead::Interim))
+            } else {
+                answered.map_err(NoHead::from)
+            }
         });
         let (parts, body) = answered.await?.into_parts();
         self.body = Some(body);
@@ -155,24 +155,6 @@ fn poll_driving<T>(
         driver.take_if(|driver| Pin::new(driver).poll(context).is_ready());
         work(context)
     })
-}
-
-/// Counts the interim responses to a request.
-#[derive(Debug, Default)]
-struct Interim(AtomicU32);
-
-impl Interim {
-    fn count(&self) {
-        // Each response uses up some of this task's budget, so that a task that would drop the connection gets a turn before more is read.
-        if let Poll::Ready(work) = coop::poll_proceed(&mut Context::from_waker(Waker::noop())) {
-            work.made_progress();
-        }
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn is_beyond(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > MAX_INTERIM
-    }
 }
 
 /// The task does not poll. A wake-up is passed on to it.
