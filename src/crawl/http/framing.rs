@@ -28,9 +28,6 @@ use super::fetch_error::{MAX_HEAD, MAX_INTERIM};
 const MAX_EXAMINED: usize = 2 * MAX_HEAD as usize;
 /// How a response begins.
 const BEGINNING: &[u8] = b"HTTP/1.";
-/// The headers that are hidden, and the names that replace theirs.
-const LENGTH: (&[u8], &[u8; 14]) = (b"content-length", b"no-body-length");
-const CODING: (&[u8], &[u8; 17]) = (b"transfer-encoding", b"was-transfer-code");
 
 /// A connection whose responses are repaired.
 pub(super) struct Framing<T> {
@@ -149,45 +146,33 @@ impl<T> Framing<T> {
     /// Repairs a complete head. Returns what comes after it.
     fn begin(&self, head: &mut [u8]) -> State {
         let is_http11 = head.get(BEGINNING.len()) == Some(&b'1');
-        let status = head.get(9..12).unwrap_or_default().to_owned();
-        let (mut codings, mut lengths, mut has_length, mut at) = (Vec::new(), Vec::new(), false, 0);
-        let (mut is_chunked, mut is_coded) = (false, false);
-        while let Some(length) = memchr(b'\n', &head[at..]) {
-            let line = &head[at..at + length];
-            if let Some(colon) = memchr(b':', line) {
-                let (name, value) = line.split_at(colon);
-                let is = |known: &[u8]| name.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known));
-                let is_name = |known: &[u8]| is(known) && name[known.len()..].trim_ascii().is_empty();
-                if is_name(LENGTH.0) {
-                    lengths.push(at);
-                    has_length |= is_number(&value[1..]);
-                } else if is_name(CODING.0) {
-                    codings.push(at);
-                    for coding in value[1..].split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-                        if !coding.is_empty() {
-                            is_chunked = coding.eq_ignore_ascii_case(b"chunked");
-                            is_coded |= !coding.eq_ignore_ascii_case(b"identity");
-                        }
+        let (mut is_chunked, mut is_coded, mut has_coding) = (false, false, false);
+        let (mut has_length, mut has_wrong_length) = (false, false);
+        each_framing_header(head, |header, _, value| match header {
+            FramingHeader::Length => {
+                let is_right = is_number(value);
+                has_length |= is_right;
+                has_wrong_length |= !is_right;
+            }
+            FramingHeader::Coding => {
+                has_coding = true;
+                for coding in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+                    if !coding.is_empty() {
+                        is_chunked = coding.eq_ignore_ascii_case(b"chunked");
+                        is_coded |= !coding.eq_ignore_ascii_case(b"identity");
                     }
                 }
             }
-            at += length + 1;
-        }
-        let mut rename = |places: &[usize], name: &[u8]| {
-            for &at in places {
-                head[at..at + name.len()].copy_from_slice(name);
-                self.heard.mend();
-            }
-        };
-        if !is_coded {
-            rename(&codings, CODING.1);
+        });
+        if has_coding && !is_coded {
+            self.rename(head, FramingHeader::Coding);
         }
         // Next to a valid length, an invalid one stays, and hyper refuses the response: another reader might follow the invalid one and see
         // another body.
-        if !has_length {
-            rename(&lengths, LENGTH.1);
+        if has_wrong_length && !has_length {
+            self.rename(head, FramingHeader::Length);
         }
-        match &*status {
+        match head.get(9..12).unwrap_or_default() {
             b"101" | b"204" | b"304" => State::Rest,
             [b'1', ..] => {
                 self.heard.count_interim();
@@ -196,6 +181,58 @@ impl<T> Framing<T> {
             _ if is_chunked && is_http11 => State::Chunks(Chunks::line()),
             _ => State::Rest,
         }
+    }
+
+    /// Hides all headers of this kind.
+    #[cold]
+    fn rename(&self, head: &mut [u8], hidden: FramingHeader) {
+        let mut places = Vec::new();
+        each_framing_header(head, |header, at, _| places.extend((header == hidden).then_some(at)));
+        let (_, name) = hidden.names();
+        for at in places {
+            head[at..at + name.len()].copy_from_slice(name);
+            self.heard.mend();
+        }
+    }
+}
+
+/// The headers that frame a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FramingHeader {
+    Coding,
+    Length,
+}
+
+impl FramingHeader {
+    /// Its name, and a name of the same length that hides it.
+    const fn names(self) -> (&'static [u8], &'static [u8]) {
+        match self {
+            Self::Coding => (b"transfer-encoding", b"was-transfer-code"),
+            Self::Length => (b"content-length", b"no-body-length"),
+        }
+    }
+
+    /// The header with this name, which may have white space after it.
+    fn named(name: &[u8]) -> Option<Self> {
+        [Self::Coding, Self::Length].into_iter().find(|header| {
+            let (known, _) = header.names();
+            name.split_at_checked(known.len())
+                .is_some_and(|(start, rest)| start.eq_ignore_ascii_case(known) && rest.trim_ascii().is_empty())
+        })
+    }
+}
+
+/// Calls `call` with each header of a head that frames its body: where it begins, and its value.
+fn each_framing_header(head: &[u8], mut call: impl FnMut(FramingHeader, usize, &[u8])) {
+    let mut at = 0;
+    while let Some(length) = memchr(b'\n', &head[at..]) {
+        let line = &head[at..at + length];
+        if let Some(colon) = memchr(b':', line)
+            && let Some(header) = FramingHeader::named(&line[..colon])
+        {
+            call(header, at, &line[colon + 1..]);
+        }
+        at += length + 1;
     }
 }
 
