@@ -1,7 +1,7 @@
 //! The connections of requests. A request has a connection of its own (HTTP/1.1), or one stream of a shared connection (HTTP/2). An idle
 //! connection is kept for the next request to its host.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -129,8 +129,8 @@ pub(super) struct IdleConnections {
 
 #[derive(Default)]
 struct Idle {
-    /// The sequence numbers of each origin's connections, the newest last.
-    by_origin: AHashMap<Arc<str>, VecDeque<u64>>,
+    /// The sequence number of each origin's newest connection. Each connection has the number of the one before it.
+    by_origin: AHashMap<Arc<str>, u64>,
     /// All connections by sequence number, so the longest idle one comes first.
     by_age: BTreeMap<u64, Kept>,
     /// Bytes that all connections take.
@@ -184,6 +184,8 @@ impl IdleConnection {
 struct Kept {
     connection: IdleConnection,
     since: Instant,
+    /// The connection to the same origin before it, which may have been closed since then.
+    older: Option<u64>,
 }
 
 impl IdleConnections {
@@ -227,7 +229,7 @@ impl IdleConnections {
             drop(idle);
             return drop(connection);
         }
-        idle.put(Kept { connection, since: now });
+        idle.put(connection, now);
         while idle.by_age.len() > self.most
             || idle.memory > self.most_memory
             || idle.oldest().is_some_and(|since| now - since > IDLE_TIMEOUT)
@@ -255,17 +257,20 @@ impl fmt::Debug for IdleConnections {
 
 impl Idle {
     fn take(&mut self, origin: &str) -> Option<IdleConnection> {
-        let age = self.by_origin.get_mut(origin)?.pop_back()?;
-        self.forget_empty(origin);
-        let kept = self.by_age.remove(&age)?;
+        let newest = self.by_origin.get_mut(origin)?;
+        let kept = self.by_age.remove(newest)?;
         self.memory -= kept.connection.memory();
+        match kept.older.filter(|older| self.by_age.contains_key(older)) {
+            Some(older) => *newest = older,
+            None => _ = self.by_origin.remove(origin),
+        }
         Some(kept.connection)
     }
 
-    fn put(&mut self, kept: Kept) {
-        self.memory += kept.connection.memory();
-        self.by_origin.entry(Arc::clone(kept.connection.origin())).or_default().push_back(self.age);
-        self.by_age.insert(self.age, kept);
+    fn put(&mut self, connection: IdleConnection, since: Instant) {
+        self.memory += connection.memory();
+        let older = self.by_origin.insert(Arc::clone(connection.origin()), self.age);
+        self.by_age.insert(self.age, Kept { connection, since, older });
         self.age += 1;
     }
 
@@ -274,18 +279,13 @@ impl Idle {
     }
 
     fn take_oldest(&mut self) -> Option<Kept> {
-        let (_, kept) = self.by_age.pop_first()?;
+        let (age, kept) = self.by_age.pop_first()?;
         self.memory -= kept.connection.memory();
-        // The oldest overall is also the oldest of its host.
-        self.by_origin.get_mut(&**kept.connection.origin())?.pop_front();
-        self.forget_empty(kept.connection.origin());
-        Some(kept)
-    }
-
-    fn forget_empty(&mut self, origin: &str) {
-        if self.by_origin.get(origin).is_some_and(VecDeque::is_empty) {
-            self.by_origin.remove(origin);
+        // The oldest overall is also the oldest of its host: no other is older, and it is the newest if it is the only one.
+        if self.by_origin.get(kept.connection.origin()) == Some(&age) {
+            self.by_origin.remove(kept.connection.origin());
         }
+        Some(kept)
     }
 }
 
