@@ -77,11 +77,7 @@ impl HostKey {
 
     /// The port, or the scheme's default if none is written; 0 for a queue.
     pub fn port(&self) -> u16 {
-        if self.queue().is_some() {
-            return 0;
-        }
-        let written = self.0[range(&self.0).end..].strip_prefix(':').and_then(|port| port.parse().ok());
-        written.unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
+        if self.queue().is_some() { 0 } else { port_of(&self.0) }
     }
 
     /// Where this host's robots.txt is (RFC 9309 section 2.3). A queue has none: the robots.txt of its URL's origin applies to each page.
@@ -136,6 +132,12 @@ impl QueueError {
 
 fn scheme(origin: &str) -> &str {
     if origin.starts_with("https") { "https" } else { "http" }
+}
+
+/// The port of a host key's text, or the scheme's default if none is written.
+pub(super) fn port_of(origin: &str) -> u16 {
+    let written = origin[range(origin).end..].strip_prefix(':').and_then(|port| port.parse().ok());
+    written.unwrap_or(if origin.starts_with("https:") { 443 } else { 80 })
 }
 
 /// The host in `scheme://host[:port]`; the whole text of a queue's key.

@@ -1,6 +1,6 @@
 //! The canonicalizer: it turns text into a URL in its two forms, wire and key, by fixed rules.
 
-use super::authority::host_of;
+use super::authority::{host_of, port_of};
 use super::key::{Key, KeyMaker};
 use super::wire::Wire;
 use super::{AddressError, BaseUrl, Fingerprint, FingerprintKey, HostKey, KeyRules, whatwg};
@@ -130,6 +130,11 @@ impl CanonicalUrl {
     /// an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         host_of(self.origin())
+    }
+
+    /// The port, or the scheme's default if none is written.
+    pub fn port(&self) -> u16 {
+        port_of(self.origin())
     }
 
     /// Path and query of the wire form, which robots rules are matched against. It starts with a slash.

@@ -71,7 +71,7 @@ impl Names {
 
     /// The addresses to connect to for a URL's host.
     pub(super) async fn addresses(&self, url: &CanonicalUrl) -> Result<Vec<SocketAddr>, ResolveError> {
-        let port = url.host_key().port();
+        let port = url.port();
         if let Ok(address) = url.host().trim_matches(['[', ']']).parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
         }

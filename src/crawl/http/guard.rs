@@ -37,7 +37,7 @@ impl Guard {
     /// dialed. `is_resolved_elsewhere`: a proxy or client resolves the host, and would take `localhost` for its own machine (RFC 6761
     /// section 6.3).
     pub(super) fn check(&self, url: &CanonicalUrl, is_resolved_elsewhere: bool) -> Result<(), (Failure, String)> {
-        let port = url.host_key().port();
+        let port = url.port();
         if port == 0 {
             return Err((Failure::Port, "port 0 cannot be connected to".to_owned()));
         }
