@@ -275,6 +275,7 @@ impl<J: Journal + Send + 'static> Crawl<J> {
         let recrawl = std::mem::replace(&mut self.recrawl, blank);
         let worker = Worker {
             shared: Arc::clone(&self.shared),
+            read: Arc::new(self.shared.read.clone().with_link_texts(outputs.need_links())),
             outputs,
             bodies: self.bodies.clone(),
             skipped: self.skipped.take(),

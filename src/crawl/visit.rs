@@ -65,7 +65,7 @@ pub(super) struct Reader<'a> {
     pub(super) url: &'a CanonicalUrl,
     pub(super) base: BaseUrl,
     pub(super) gate: &'a Arc<Gate>,
-    pub(super) options: &'a ReadOptions,
+    pub(super) options: &'a Arc<ReadOptions>,
     /// Whether this visit is kept for the page's next one.
     pub(super) keeps_visit: bool,
     /// Its state at its last visit.
@@ -206,8 +206,7 @@ impl Visit {
         let Reader { source, lease, url, base, gate, options, share, keeps_links, keeps_visit, keeps_body, .. } =
             reader;
         let stated = lease.preferences().and(response.preferences);
-        let (mut body, mut options) = (response.body.len(), options.clone());
-        options.parse.link_texts = keeps_links;
+        let (mut body, options) = (response.body.len(), Arc::clone(options));
         let has_tree = options.fields.is_some();
         if is_gzip(&response.body) {
             body = body.saturating_mul(UNPACKED);

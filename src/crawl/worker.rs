@@ -15,7 +15,7 @@ use super::numbers::WatchedRequest;
 use super::records::{Bodies, Duplicate, Outputs, PageExtras, PageRecord, PendingWrites, SkipList, Skips, log_page};
 use super::recrawl::{KnownPage, Recrawl};
 use super::shared::Shared;
-use super::source::{UrlSource, guess_sitemap, source_of};
+use super::source::{ReadOptions, UrlSource, guess_sitemap, source_of};
 use super::stop::FinishReason;
 use super::visit::{Reader, Visit, leads_on, relays, send_away, yield_of};
 use crate::address::{BaseUrl, CanonicalUrl};
@@ -57,6 +57,8 @@ struct Counted {
 #[derive(Debug)]
 pub(super) struct Worker<J: Journal> {
     pub(super) shared: Arc<Shared<J>>,
+    /// How responses are read for these outputs.
+    pub(super) read: Arc<ReadOptions>,
     pub(super) outputs: Arc<Outputs>,
     /// Where bodies are kept, if they are kept.
     pub(super) bodies: Option<Arc<Bodies>>,
@@ -90,22 +92,25 @@ impl<J: Journal> Worker<J> {
         // Held until its links are queued.
         let mut share = self.shared.memory.share();
         let page = self.shared.frontier.gate().canonicalizer().page(lease.url());
-        let key = page.as_ref().map_or_else(|_| String::new(), |(url, _)| url.key().to_owned());
         if let Ok((url, _)) = &page
             && (!self.may_connect(&mut lease, url).await || self.shared.remote.as_ref().is_some_and(|it| !it.may_ask()))
         {
             return self.give_back(lease).map(Some);
         }
-        let known = if source.is_page() { self.recrawl.known(&lease, &key)? } else { None };
+        let key = page.as_ref().map_or("", |(url, _)| url.key());
+        let known = if source.is_page() { self.recrawl.known(&lease, key)? } else { None };
         let page_known = known.as_ref().and_then(|known| known.page.as_ref());
         let visit = match page {
             // This cannot happen: the URL was parsed when it was admitted.
-            Err(error) => Some(Visit::failed(&lease, &key, Trouble::new(Failure::BadResponse, &error.to_string()))),
+            Err(error) => Some(Visit::failed(&lease, "", Trouble::new(Failure::BadResponse, &error.to_string()))),
             // A panic counts against this page, not the crawl. In a box, since a future of some kilobytes is moved several times otherwise.
             Ok(page) => AssertUnwindSafe(Box::pin(self.visit(&lease, source, page, page_known, &mut share)))
                 .catch_unwind()
                 .await
-                .unwrap_or_else(|_| Some(Visit::failed(&lease, &key, Failure::Lost.into()))),
+                .unwrap_or_else(|_| {
+                    let url = self.shared.frontier.gate().canonicalizer().page(lease.url());
+                    Some(Visit::failed(&lease, url.as_ref().map_or("", |(url, _)| url.key()), Failure::Lost.into()))
+                }),
         };
         let Some(mut visit) = visit else { return Ok(None) };
         visit.visited = known.map(|known| {
@@ -144,7 +149,8 @@ impl<J: Journal> Worker<J> {
         known: Option<&KnownPage>,
         share: &mut Share,
     ) -> Option<Visit> {
-        let Shared { frontier, fetcher, read, politeness, .. } = &*self.shared;
+        let Shared { frontier, fetcher, politeness, .. } = &*self.shared;
+        let read = &self.read;
         let clock = frontier.clock();
         if let Some(trouble) = lease.trouble() {
             let mut visit = Visit::given_up(lease, url.key(), trouble);

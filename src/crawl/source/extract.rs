@@ -227,6 +227,12 @@ impl ReadOptions {
             (!extract.is_empty()).then(|| FieldSet::new(extract, parse.max_nesting).map(Arc::new)).transpose()?;
         Ok(Self { parse: parse.clone(), fields, sitemaps: options.sitemaps, counts: Arc::default() })
     }
+
+    /// The same, with or without the texts of links.
+    pub(in crate::crawl) fn with_link_texts(mut self, are_wanted: bool) -> Self {
+        self.parse.link_texts = are_wanted;
+        self
+    }
 }
 
 /// How many sitemaps of each host others have listed in this run. Only hosts with an index take memory.
