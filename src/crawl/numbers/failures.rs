@@ -35,7 +35,7 @@ pub(super) fn record_example(examples: &mut Examples, record: &PageRecord) {
         return;
     }
     let message = record.message.as_deref().unwrap_or_default();
-    let example = Example { url: cut(&record.url), message: cut(message) };
+    let example = Example { url: cut(&record.url).into_owned(), message: cut(message).into_owned() };
     let kept = examples.entry(error.clone()).or_default();
     if !kept.contains(&example) {
         kept.push(example);
@@ -54,10 +54,10 @@ pub(super) fn merge_examples(examples: &mut Examples, other: &Examples) {
     }
 }
 
-pub(super) fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     }
 }
 
@@ -97,8 +97,8 @@ impl FailedPages {
         self.0.retain(|page| page.url != url);
         if has_failed {
             let status = record.status.filter(|_| record.error.is_none());
-            let referrer = record.referrer.as_deref().map(cut);
-            self.0.push(FailedPage { url, status, error: record.error.clone(), referrer });
+            let referrer = record.referrer.as_deref().map(|url| cut(url).into_owned());
+            self.0.push(FailedPage { url: url.into_owned(), status, error: record.error.clone(), referrer });
         }
     }
 
