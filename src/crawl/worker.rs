@@ -170,6 +170,7 @@ impl<J: Journal> Worker<J> {
             accepts_faults: source.accepts_faults(),
             may_refuse: source.is_page(),
             makes_digest: keeps_visit,
+            keeps_validators: keeps_visit || !source.is_page(),
             keeps_exchange: self.outputs.need_exchange(source.is_recorded()),
             share: Some(share),
             permission: self.shared.remote.as_deref().map(|remote| remote as &dyn RequestPermit),

@@ -20,7 +20,7 @@ use super::guard::Guard;
 use super::identity::AgentIdentity;
 use super::proxy::Proxies;
 use super::request::{Ask, Exchange, RequestHeaders, TakesBody, head_bytes};
-use super::response::{Response, Wanted, codings, transfer_codings};
+use super::response::{Response, Wanted, codings, transfer_codings, validators};
 use super::tls::Tls;
 use crate::address::{CanonicalUrl, Canonicalizer, KeyRules};
 use crate::crawl::FetchOptions;
@@ -201,6 +201,9 @@ impl Fetcher {
         }
         let is_private = self.cookies.is_some() || access.is_private(url);
         let mut response = Response::begun(&head, &self.options.agent, ask.validators.is_some(), sent_at)?;
+        if ask.keeps_validators {
+            response.validators = validators(head.headers());
+        }
         response.is_lenient = body.is_mended();
         response.signed = identity.is_some();
         response.has_new_cookies = self.cookies.as_ref().is_some_and(|jar| jar.take(head.headers(), url));

@@ -45,6 +45,8 @@ pub(in crate::crawl) struct Ask<'a> {
     pub(in crate::crawl) may_refuse: bool,
     /// A digest of the body is wanted.
     pub(in crate::crawl) makes_digest: bool,
+    /// The [validators](super::Response::validators) are wanted.
+    pub(in crate::crawl) keeps_validators: bool,
     /// The [`Exchange`] is wanted.
     pub(in crate::crawl) keeps_exchange: bool,
     /// The share of memory that the body's room is taken from. `None` means no limit.
@@ -65,6 +67,7 @@ impl<'a> Ask<'a> {
             accepts_faults: false,
             may_refuse: false,
             makes_digest: false,
+            keeps_validators: true,
             keeps_exchange: false,
             share: None,
             permission: None,

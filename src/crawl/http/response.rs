@@ -121,7 +121,7 @@ impl Response {
             retry_after: texts(headers, &header::RETRY_AFTER).next().and_then(|value| retry_after(&value)),
             robots,
             challenge: None,
-            validators: validators(headers),
+            validators: None,
             body: Vec::new(),
             body_bytes: 0,
             raw: false,
@@ -236,7 +236,7 @@ pub(super) fn transfer_codings<'a>(codings: impl Iterator<Item = &'a str>) -> Ve
 }
 
 /// The validators of a response. Validators that are too long are ignored.
-fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
+pub(super) fn validators(headers: &HeaderMap) -> Option<Box<Validators>> {
     let text = |name: &HeaderName| {
         let text = headers.get(name).and_then(|value| value.to_str().ok());
         text.filter(|text| text.len() <= MAX_VALIDATOR).map(Into::into)
