@@ -170,6 +170,7 @@ impl<'a> Harvest<'a> {
         let next = self.links.len();
         if next == 0 {
             self.places.reserve(MANY_LINKS, |(hash, _)| *hash);
+            self.links.reserve(MANY_LINKS);
         }
         let hash = self.hasher.hash_one(href);
         match self.places.entry(hash, |(other, _)| *other == hash, |(hash, _)| *hash) {

@@ -59,6 +59,9 @@ pub struct PageLinks {
     places: Vec<LinkPlace>,
 }
 
+/// An ordinary length of a link, in bytes.
+const HREF: usize = 32;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LinkPlace {
     /// Where the href ends.
@@ -86,6 +89,12 @@ impl PageLinks {
             start = end;
             Link { href, kind, nofollow }
         })
+    }
+
+    /// Makes room for this many links of an ordinary length.
+    pub(super) fn reserve(&mut self, links: usize) {
+        self.places.reserve(links);
+        self.hrefs.reserve(links * HREF);
     }
 
     pub(super) fn push(&mut self, Link { href, kind, nofollow }: Link<'_>) {
@@ -178,7 +187,7 @@ pub struct LinkText {
 
 /// A text of the page with white space folded and unsafe characters removed, cut at 512 bytes; `None` if nothing is left.
 pub(super) fn folded(text: impl Iterator<Item = char>) -> Option<String> {
-    let mut folded = String::new();
+    let mut folded = String::with_capacity(text.size_hint().1.unwrap_or_default().min(MAX_TEXT));
     for letter in text {
         if folded.len() + letter.len_utf8() > MAX_TEXT {
             break;
