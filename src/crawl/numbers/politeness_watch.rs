@@ -31,7 +31,7 @@ pub struct PolitenessWatch {
     recent: AHashMap<HostKey, Timestamp>,
     /// The last request to hosts that got one before that, and none since. The next rotation drops them.
     older: AHashMap<HostKey, Timestamp>,
-    /// Connections taken, for hosts that have any taken.
+    /// Connections taken. Hosts that have none taken stay, as long as there is room.
     taken: AHashMap<HostKey, u32>,
     /// The limits that hosts on one IP address share.
     addresses: AddressSharing,
@@ -162,12 +162,17 @@ impl PolitenessWatch {
     /// may have at most `connections`.
     pub fn begin(&mut self, host: &str, adds: u8, connections: u8) {
         let added = u32::from(adds);
-        let taken = match self.taken.get_mut(host) {
-            Some(taken) => {
-                *taken += added;
-                *taken
+        let taken = if let Some(taken) = self.taken.get_mut(host) {
+            *taken += added;
+            *taken
+        } else {
+            if self.taken.len() == self.taken.capacity() {
+                self.taken.retain(|_, taken| *taken > 0);
+                let live = self.taken.len();
+                self.taken.reserve(live);
             }
-            None => *self.taken.entry(HostKey::of_origin(host)).or_insert(added),
+            self.taken.insert(HostKey::of_origin(host), added);
+            added
         };
         if taken > connections.into() {
             self.violated(Violation {
@@ -183,9 +188,6 @@ impl PolitenessWatch {
     pub fn end(&mut self, host: &str, took: u8) {
         if let Some(taken) = self.taken.get_mut(host) {
             *taken = taken.saturating_sub(took.into());
-            if *taken == 0 {
-                self.taken.remove(host);
-            }
         }
     }
 
@@ -299,6 +301,19 @@ mod tests {
     }
 
     #[test]
+    fn hosts_that_have_no_connection_taken_are_forgotten() {
+        let mut watch = PolitenessWatch::default();
+        let hosts: Vec<HostKey> = (0..1000).map(|n| host(&format!("h{n}.test"))).collect();
+        for (n, host) in hosts.iter().enumerate() {
+            watch.begin(host.as_str(), 1, 1);
+            if let Some(ended) = n.checked_sub(8) {
+                watch.end(hosts[ended].as_str(), 1);
+            }
+            assert!(watch.taken.len() < 64, "{} hosts are kept, of which 9 have a connection taken", watch.taken.len());
+        }
+    }
+
+    #[test]
     fn requests_at_once_are_bounded_by_connections_and_robots_is_alone() {
         for connections in [1, 2, 8] {
             let mut watch = PolitenessWatch::default();
@@ -310,7 +325,7 @@ mod tests {
                 watch.begin(host.as_str(), connections, connections);
                 watch.end(host.as_str(), connections);
             }
-            assert!(watch.taken.is_empty() && watch.counts().violations == 0);
+            assert!(watch.taken[host.as_str()] == 0 && watch.counts().violations == 0);
             (0..=connections).for_each(|_| watch.begin(host.as_str(), 1, connections));
             let taken = u32::from(connections) + 1;
             assert_eq!(watch.counts().violations, 1, "one more than may be");
