@@ -80,9 +80,21 @@ const OVERHEAD: usize = 128;
 
 /// Makes one member at a time. The same bytes make the same member.
 enum Compressor {
-    Gzip(Deflate),
+    Gzip(Gzip),
     Zstd(Encoder<'static>),
 }
+
+/// Makes gzip members, in buffers that it keeps for the next one.
+struct Gzip {
+    deflate: Deflate,
+    /// The parts of the member, one after the other.
+    whole: Vec<u8>,
+    /// Room for the member.
+    packed: Vec<u8>,
+}
+
+/// A buffer of more than this many bytes is not kept.
+const KEPT: usize = 256 << 10;
 
 impl Compressor {
     /// `is_packed` if its input is already compressed.
@@ -90,7 +102,8 @@ impl Compressor {
         match compression {
             WarcCompression::Gzip => {
                 let level = if is_packed { 0 } else { GZIP_LEVEL };
-                Self::Gzip(Deflate::new(CompressionLvl::new(level).expect("there is this level")))
+                let deflate = Deflate::new(CompressionLvl::new(level).expect("there is this level"));
+                Self::Gzip(Gzip { deflate, whole: Vec::new(), packed: Vec::new() })
             }
             WarcCompression::Zstd => {
                 let level = if is_packed { ZSTD_LEAST } else { ZSTD_LEVEL };
@@ -104,17 +117,31 @@ impl Compressor {
     /// Appends a member that holds these parts together.
     fn add(&mut self, parts: &[&[u8]], to: &mut Vec<u8>) {
         match self {
-            Self::Gzip(deflate) => add_member(deflate, &parts.concat(), to),
+            Self::Gzip(gzip) => gzip.add(parts, to),
             Self::Zstd(encoder) => add_frame(encoder, parts, to),
         }
     }
 }
 
-fn add_member(deflate: &mut Deflate, whole: &[u8], to: &mut Vec<u8>) {
-    let begin = to.len();
-    to.resize(begin + deflate.gzip_compress_bound(whole.len()), 0);
-    let written = deflate.gzip_compress(whole, &mut to[begin..]).expect("no member is longer than the bound");
-    to.truncate(begin + written);
+impl Gzip {
+    fn add(&mut self, parts: &[&[u8]], to: &mut Vec<u8>) {
+        let Self { deflate, whole, packed } = self;
+        whole.clear();
+        for part in parts {
+            whole.extend_from_slice(part);
+        }
+        let most = deflate.gzip_compress_bound(whole.len());
+        if packed.len() < most {
+            packed.resize(most, 0);
+        }
+        let written = deflate.gzip_compress(whole, packed).expect("no member is longer than the bound");
+        to.extend_from_slice(&packed[..written]);
+        for buffer in [whole, packed] {
+            if buffer.len() > KEPT {
+                *buffer = Vec::new();
+            }
+        }
+    }
 }
 
 /// Appends a frame. Its header states the content's length, which also keeps the window from being larger than that.
