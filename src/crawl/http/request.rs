@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
@@ -181,6 +182,8 @@ pub struct Exchange {
     pub body: Vec<u8>,
     /// Why the rest of the body was not taken; `None` if all of it was.
     pub truncated: Option<Truncated>,
+    /// The digest of the archive's record, once it is known.
+    pub(in crate::crawl) block_digest: OnceLock<String>,
 }
 
 /// Why the rest of a body was not taken.
@@ -200,7 +203,7 @@ pub enum Truncated {
 impl Exchange {
     /// An exchange whose body is still to come.
     pub(super) fn of(request: Vec<u8>, head: Vec<u8>, remote_addr: Option<SocketAddr>) -> Self {
-        Self { remote_addr, request, head, body: Vec::new(), truncated: None }
+        Self { remote_addr, request, head, body: Vec::new(), truncated: None, block_digest: OnceLock::new() }
     }
 
     /// Records how the body ended.
@@ -259,7 +262,7 @@ impl fmt::Debug for Exchange {
         let [request, head, body] = [&self.request, &self.head, &self.body].map(Vec::len);
         let mut shown = f.debug_struct("Exchange");
         shown.field("remote_addr", &self.remote_addr).field("request_bytes", &request).field("head_bytes", &head);
-        shown.field("body_bytes", &body).field("truncated", &self.truncated).finish()
+        shown.field("body_bytes", &body).field("truncated", &self.truncated).finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::compression::{Members, WarcCompression};
 use super::record::{
-    REQUEST, RESPONSE, REVISIT, WarcRecord, archived, digest, is_encoded, kind_of, record_id, revisited,
+    REQUEST, RESPONSE, REVISIT, WarcRecord, archived, digests, is_encoded, kind_of, record_id, revisited,
 };
 use crate::crawl::http::{Exchange, Truncated};
 use crate::crawl::lock::lock;
@@ -116,7 +116,8 @@ impl Sink for Archive {
         if record.status == Some(304) {
             return;
         }
-        let digest = digest(&[&exchange.body]);
+        let (digest, block) = digests(&archived(&exchange.head), &exchange.body);
+        let _ = exchange.block_digest.set(block);
         if !exchange.body.is_empty() {
             let mut known = lock(&self.known);
             let first = known.of(&letters(&digest)).and_then(|first| first.split_once(' '));
@@ -134,7 +135,7 @@ impl Sink for Archive {
 
     fn write(&self, page: &DonePage<'_>, to: &mut Vec<u8>) {
         let DonePage { record, exchange, .. } = *page;
-        let Some(Exchange { remote_addr, request, head, body, truncated, .. }) = exchange else { return };
+        let Some(Exchange { remote_addr, request, head, body, truncated, block_digest, .. }) = exchange else { return };
         let (url, date) = (&record.url, &record.fetched_at);
         let id = |kind| record_id(self.job, kind, date, url);
         let address = remote_addr.map(|address| address.ip().to_canonical().to_string());
@@ -158,7 +159,11 @@ impl Sink for Archive {
             response = response.with("WARC-Truncated", reason(*truncated));
         }
         let members = if is_encoded(head) { &self.packed } else { &self.members };
-        response.add(RESPONSE, &archived(head), payload, members, to);
+        let head = archived(head);
+        match block_digest.get().filter(|_| kind != REVISIT) {
+            Some(digest) => response.add_known(RESPONSE, (&head, payload), digest, members, to),
+            None => response.add(RESPONSE, &head, payload, members, to),
+        }
         let concurrent = begun("request").with("WARC-Concurrent-To", &id(kind));
         concurrent.add(REQUEST, request, b"", &self.members, to);
         if let Some(preferences) = &record.preferences {
