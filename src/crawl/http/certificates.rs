@@ -89,7 +89,7 @@ impl ResolvesClientCert for Renewed {
         match ClientIdentity::read(&self.certificate, &self.key) {
             Ok(ClientIdentity(read)) => *last = read,
             Err(reason) => {
-                tracing::warn!(%reason, "the client certificate cannot be read again: the one read before is used")
+                tracing::warn!(%reason, "the client certificate cannot be read again: the one read before is used");
             }
         }
         Some(Arc::clone(&last))
