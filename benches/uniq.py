@@ -1,6 +1,6 @@
 """Times `crawler seen uniq` beside awk, `huniq` and `runiq`, which print the lines that are new too.
 
-`uniq.py [--lines 10000000] [--turns 3] [--program target/release/crawler]` makes lines of 68 bytes, of which 59 % are new, and gives them
+`uniq.py [--lines 10000000] [--turns 3] [--program target/dist/crawler]` makes lines of 68 bytes, of which 59 % are new, and gives them
 to each program in turns: seconds by the clock, CPU seconds, peak memory, and the lines that it prints. The second table is of URLs, on
 all cores and on one. Ratios are medians of those of a turn. A program that prints another number of lines than there are new ones has
 lost some, and fails the run.
@@ -41,11 +41,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lines", type=int, default=10_000_000)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--program", type=Path, default=ROOT / "target" / "release" / "crawler", help="built with --release")
+    parser.add_argument("--program", type=Path, default=ROOT / "target" / "dist" / "crawler", help="as it is shipped")
     parser.add_argument("--only", default="", help="parts of names, with commas between them")
     arguments = parser.parse_args()
     if not arguments.program.exists():
-        sys.exit(f"{arguments.program} is not there: cargo build --release")
+        sys.exit(f"{arguments.program} is not there: cargo build --profile dist --features jemalloc")
 
     FOLDER.mkdir(parents=True, exist_ok=True)
     program = str(arguments.program.resolve())

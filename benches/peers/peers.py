@@ -54,7 +54,7 @@ class Ours(Peer):
 
     def prepare(self) -> None:
         if self.program is None:
-            self.program = cargo(HERE.parent.parent, self.cache / "target" / "ours", "crawler")
+            self.program = cargo(HERE.parent.parent, self.cache / "target" / "ours", "crawler", "dist", "--features", "jemalloc")
         if not self.program.is_file():
             raise Unavailable(f"no {self.program}")
 
@@ -177,10 +177,11 @@ def hosts_file(corpus: Corpus, work: Path) -> Path:
     return path
 
 
-def cargo(package: Path, target: Path, binary: str) -> Path:
-    """Builds a Rust package in its release profile."""
-    install(["cargo", "build", "--release", "--locked", "--quiet"], package, {"CARGO_TARGET_DIR": str(target)})
-    return target / "release" / binary
+def cargo(package: Path, target: Path, binary: str, profile: str = "release", *options: str) -> Path:
+    """Builds a Rust package as it is shipped."""
+    command = ["cargo", "build", "--profile", profile, "--locked", "--quiet", *options]
+    install(command, package, {"CARGO_TARGET_DIR": str(target)})
+    return target / profile / binary
 
 
 def install(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
