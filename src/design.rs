@@ -133,10 +133,10 @@
 //! **One runtime with a thread for each core.** With one thread a page takes as much CPU as with two (0.88, 1.05 and 1.11 times in three
 //! pairs), so a runtime for each core, with its own connections, has little to gain.
 //!
-//! **jemalloc, in what is shipped.** A page takes 0.89 of the CPU that it takes with glibc's allocator on 16 hosts and 0.82 on a thousand (1.13
-//! and 1.22 times the pages a second; medians of five pairs), for 12 MB more. mimalloc 3 takes 1.03 and 0.95, and three times the memory.
-//! The static binaries would have musl's allocator otherwise, with 1.34 and 1.58 times the CPU (crawls of 12,000 simulated pages, two pairs).
-//! An embedder chooses for itself.
+//! **jemalloc, in what is shipped.** A page takes 0.89 of the CPU that it takes with glibc's allocator on 16 hosts and 0.82 on a thousand
+//! (1.13 and 1.22 times the pages a second; medians of five pairs), for 12 MB more. mimalloc 3 takes 1.03 and 0.95, and three times the
+//! memory. A static binary with musl's allocator takes 1.34 and 1.58 times the CPU (crawls of 12,000 simulated pages, two pairs). An embedder
+//! chooses for itself.
 //!
 //! **No profile-guided build is shipped.** It would save a further tenth (0.89 and 0.86), but needs a run and LLVM's tools on the machine
 //! that builds.
