@@ -146,7 +146,7 @@ async fn run(layers: &Layers, seeds: SeedLists, retry: bool, screen: &Screen) ->
     }
     seeds.add_seeds(&crawl, &job, web.is_some())?;
     print_judged_again(&crawl, &resumed).map_err(|error| unfit(layers, &error))?;
-    // The seeds are on disk before the crawl begins: nobody has to give the seeds again to resume a job that has begun.
+    // The seeds are on disk before the crawl begins, so a resume needs no seeds.
     crawl.sync().map_err(|error| unfit(layers, &error))?;
     let progress = crawl.watch()();
     let is_drained = resumed.runs > 0 && progress.frontier.is_drained();

@@ -1,4 +1,4 @@
-//! A file of records for users: lines of JSON or a table, compressed as its extension says, with all records or those that pass a filter.
+//! A file of records for users: lines of JSON or a table. Its extension chooses the form and the compression; a filter may leave records out.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufWriter, Write};

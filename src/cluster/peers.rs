@@ -199,7 +199,8 @@ impl ServerWatch {
         true
     }
 
-    /// Notes whether a part of the crawl is missing on the servers. Returns true once it has been missing for so long that it counts as gone.
+    /// Notes whether a part of the crawl is missing on the servers. Returns true once it has been missing for
+    /// `life`, and for [`SETTLES`] at least: then it counts as gone.
     pub(super) fn is_gone(&mut self, is_missing: bool, life: Duration, now: Instant) -> bool {
         if !is_missing {
             self.missing_since = None;

@@ -256,7 +256,7 @@ pub fn checksum(seed: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, seed)
 }
 
-/// The lower half of a [`checksum`], for headers, receipts, and the journal's records, of which there are billions. It misses one damaged
+/// The lower half of a [`checksum`], for headers, receipts and the journal's records. It saves four bytes a record, and misses one damaged
 /// place in four billion.
 pub fn half_checksum(seed: u64, bytes: &[u8]) -> [u8; 4] {
     let [a, b, c, d, ..] = checksum(seed, bytes).to_le_bytes();

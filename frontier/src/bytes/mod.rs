@@ -1,7 +1,7 @@
 //! Bytes on disk, and nothing about their meaning. This is the lowest module: the seen set, the frontier and the job write their files with
 //! it, and it imports none of them.
 //!
-//! * [`varint`]: a number in as few bytes as it needs, for fields of which a file has billions.
+//! * [`varint`]: a number in as few bytes as it needs, for the fields of small, frequent records.
 //! * [`Fields`]: numbers and texts one after another, in the order that the format's page lists.
 //! * [`frames`](FrameWriter): a file cut into pieces, each with its length before it and its
 //!   checksum after it. Seen sets and checkpoints are made of these. The journal has its own
@@ -23,9 +23,8 @@
 //! # Which of them to use for a new file
 //!
 //! A file that is read as a whole takes a [`Header`] and [`frames`](FrameWriter), with [`Fields`]
-//! inside each frame. A record of which there are billions takes [`varint`]s inside a frame of the
-//! journal. A file that only one process ever reads needs none of this; the runs of the seen set are
-//! such files.
+//! inside each frame. A small, frequent record takes [`varint`]s inside a frame of the journal. A
+//! file that only one process ever reads needs none of this; the runs of the seen set are such files.
 
 mod file;
 pub(crate) mod frames;

@@ -124,7 +124,7 @@ impl Manifest {
         Ok(replace(&path, self.to_text().as_bytes()).map_err(FileError::of("write", &path))?)
     }
 
-    /// Whether the directory has no manifest any more. For a process that has the job open: somebody removed it.
+    /// Whether the manifest was removed. A process that has the job open asks this.
     pub fn is_gone(directory: &Path) -> bool {
         std::fs::symlink_metadata(Self::path(directory)).is_err()
     }

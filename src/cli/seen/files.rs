@@ -444,8 +444,8 @@ pub(super) fn uniq(request: &UniqRequest, options: &SeenOptions, reading: &LineR
 }
 
 /// The options of a new filter. It has the exact layout, and grows. A filter in a file has the shards, the audit and the key of the
-/// settings, so that it can be merged with others. A filter that is not kept is built for speed. Its key is random, so that nobody can
-/// choose lines that it takes for others.
+/// settings, so that it can be merged with others. A filter that is not kept is built for speed. Its key is random, so that the
+/// author of the lines cannot choose some that the filter takes for others.
 fn fresh(options: &SeenOptions, expect_new: Option<u64>, is_kept: bool) -> SeenOptions {
     let mut options = options.clone();
     (options.layout, options.bits_per_url, options.probes) = (Layout::Exact, None, None);

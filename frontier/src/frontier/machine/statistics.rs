@@ -313,8 +313,8 @@ impl<J: Journal> Frontier<J> {
         Ok(found)
     }
 
-    /// The positions of all URLs that wait or are lent out: host by host, the next one first, then those that wait for a time, are set aside
-    /// or were given up. Some 5 ns each.
+    /// The positions of all URLs that wait or are lent out. Each host's URLs come together, in their order; after all hosts come the URLs that
+    /// wait for a time, are set aside or were given up. Some 5 ns each.
     pub fn positions(&self) -> impl Iterator<Item = Position> {
         let (hosts, back) = (self.state.hosts().iter(), self.state.back());
         let queued = hosts.flat_map(|host| back.levels(&host.queue)).flat_map(|level| back.positions(level));

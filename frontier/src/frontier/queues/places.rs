@@ -16,8 +16,8 @@
 //! Two URLs with the same 51 bits are taken for one another: a lookup among ten million finds one that was not asked for once in 200
 //! million times. So a caller compares the whole fingerprint before it moves a URL.
 //!
-//! Several URLs may have one fingerprint, such as unconditional ones and those that were scheduled twice. The table has the first, and a
-//! map the others: otherwise a lookup in the table would pass each of them.
+//! Several entries may have one fingerprint: a URL that was scheduled twice, for instance. The table has the first of them, and a map the
+//! others. If the table had all, a lookup would pass each of them.
 
 use std::collections::BTreeMap;
 use std::fmt;

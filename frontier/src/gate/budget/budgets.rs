@@ -155,7 +155,7 @@ impl Budgets {
     }
 
     /// Whether the budgets let a URL be requested. This is asked for each link, and again when the URL's turn comes. It costs one load
-    /// until the first budget is spent, and then a hash; on a host of which a budget is spent, five hashes more and as many reads of half a
+    /// until the first budget is spent, and then a hash. A host with a spent budget costs five hashes more, and as many reads of half a
     /// cache line. A refusal is counted, for the report's list of what is refused most: that takes a lock for each refused URL, and none for
     /// a URL that passes.
     ///

@@ -36,7 +36,7 @@ pub(super) struct Evidence {
     is_any_spent: AtomicBool,
     /// Whether any domain has.
     is_any_domain_spent: AtomicBool,
-    /// A bit for each host of which some key has used up its budget, and for each such domain. Several may share a bit.
+    /// A bit for each host with a spent budget, and for each such domain. Several hosts may share a bit.
     doubted: [AtomicU64; WORDS],
 }
 
