@@ -192,7 +192,10 @@ impl Http2Stream {
         let mut requests = self.connection.requests();
         let (response, _) = requests.send_request(self.connection.request(request), true)?;
         self.response = Some(response);
-        poll_fn(|context| requests.poll_ready(context)).await
+        // An error here is one of the connection: after a GOAWAY it takes no further requests, but may well answer this one. If it does
+        // not, there is no head, and the error is told then.
+        let _ = poll_fn(|context| requests.poll_ready(context)).await;
+        Ok(())
     }
 
     pub(super) async fn head(&mut self) -> Result<Response<()>, NoHead> {
@@ -350,9 +353,47 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for FrameGuard<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use proptest::prelude::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    /// Nobody takes the connection back.
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl GiveBack for Nobody {
+        fn give_back(&self, _: &Arc<Http2>) {}
+    }
+
+    #[tokio::test]
+    async fn a_request_is_answered_although_the_connection_takes_no_further_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let connection = Http2::over(Transport::Plain(client), "http://a.example").await.unwrap();
+        let mut stream = Http2Stream::new(Arc::clone(&connection), Arc::new(Nobody));
+        {
+            let request = Request::get("http://a.example/").body(()).unwrap();
+            let mut sending = pin!(stream.send(request));
+            assert!(poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await.is_pending());
+            connection.catch_up();
+            assert!(server.read(&mut [0; 1000]).await.unwrap() > 0);
+            // SETTINGS, GOAWAY without an error, and the head of the response.
+            let go_away = [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &(u32::MAX >> 1).to_be_bytes(), &[0; 4]].concat();
+            let head = [0, 0, 1, HEADERS, 5, 0, 0, 0, 1, 0x88];
+            server.write_all(&[&[0, 0, 0, 4, 0, 0, 0, 0, 0][..], &go_away, &head].concat()).await.unwrap();
+            while connection.is_open() {
+                connection.catch_up();
+                tokio::task::yield_now().await;
+            }
+            sending.await.unwrap();
+        }
+        assert_eq!(stream.head().await.unwrap().status(), 200);
+    }
 
     fn frame(kind: u8, payload: usize) -> Vec<u8> {
         let length = u32::try_from(payload).unwrap().to_be_bytes();
