@@ -8,7 +8,6 @@
 //! | moved | is queued in its old place at another spelling of its key |
 //! | parked | was given up: has a record, and waits until it is asked for again |
 //! | tried, untried | stays its host's next page, with one try less, or with all its tries |
-//!
 
 use crate::frontier::durable::Entry;
 use crate::frontier::hosts::{HostStatus, Politeness};
