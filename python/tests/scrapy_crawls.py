@@ -68,7 +68,20 @@ class Crawl:
         """The callbacks that have run to their ends, by the last parts of their URLs."""
         if not self._done.exists():
             return []
-        return [line.rsplit("/", 1)[1] if "/" in line else line for line in self._done.read_text().splitlines()]
+        lines = [line for line in self._done.read_text().splitlines() if not line.startswith("kept ")]
+        return [line.rsplit("/", 1)[1] if "/" in line else line for line in lines]
+
+    def done_after_kept(self) -> list[str]:
+        """The callbacks that ran although the frontier had their pages as done."""
+        kept: set[str] = set()
+        late = []
+        for line in self._done.read_text().splitlines():
+            word, _, url = line.rpartition(" ")
+            if word == "kept":
+                kept.add(url)
+            elif url in kept:
+                late.append(line)
+        return late
 
     def failed(self) -> list[str]:
         return [line for line in self._done.read_text().splitlines() if line.startswith("failed")]

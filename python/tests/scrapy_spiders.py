@@ -1,6 +1,7 @@
 """Spiders for `test_scrapy.py`, each in a process of its own: ``python scrapy_spiders.py NAME SETTINGS``, both as the test says.
 
-A spider writes a line to the file ``done`` when a callback has run to its end; its statistics come out as JSON.
+A spider writes a line to the file ``done`` when a callback has run to its end, and ``kept URL`` when the frontier has its page as done. Its
+statistics come out as JSON.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
+
+from crawler_frontier import Lease
+from crawler_frontier.scrapy import Scheduler
 
 
 class Items:
@@ -253,6 +257,19 @@ SPIDERS = {
 }
 
 
+def tell_what_is_kept(path: str) -> None:
+    """Writes a line for each page that is done, once the frontier has flushed that."""
+    complete = Scheduler._complete
+
+    def told(self: Scheduler, lease: Lease, *more: bool) -> None:
+        complete(self, lease, *more)
+        if self._frontier is not None and not self._is_failed:
+            with open(path, "a") as done:
+                done.write(f"kept {lease.url}\n")
+
+    Scheduler._complete = told  # type: ignore[method-assign]
+
+
 def main() -> None:
     settings: dict[str, Any] = {
         "ADDONS": {"crawler_frontier.scrapy.Addon": 100},
@@ -266,6 +283,7 @@ def main() -> None:
         "ITEM_PIPELINES": {Items: 1},
         **json.loads(sys.argv[2]),
     }
+    tell_what_is_kept(settings["DONE"])
     with_reactor = settings.get("TWISTED_REACTOR_ENABLED", True)
     process: Any = getattr(scrapy.crawler, "CrawlerProcess" if with_reactor else "AsyncCrawlerProcess")(settings)
     crawler = process.create_crawler(SPIDERS[sys.argv[1]])

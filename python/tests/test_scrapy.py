@@ -65,10 +65,12 @@ def test_kill_9_loses_no_page(
     assert "finished" in crawl.log, crawl.log
     visits = Counter(crawl.done())
     assert set(visits) == {str(page) for page in range(pages)}
-    # A request in memory keeps its page out, so that page and what it has done since may come again; else only what was in flight.
+    # What was in flight may come again: a page between its download and its end in Scrapy, a tenth of a second later. What the frontier has as
+    # done does not. But a request in memory keeps its page out, so that page and what it has done since may come again.
+    assert spider == "Mixed" or crawl.done_after_kept() == []
     again = sum(visits.values()) - pages
     print(f"{spider}, {reactor}, {scrapy.__version__}: {kills} kills, {pages} pages, {again} again, {min(web.gaps()):.4f} s")
-    assert again <= kills * (8 if spider == "Tree" else 80)
+    assert again <= kills * 80
     assert min(web.gaps()) >= 0.03, "no host is asked sooner than its rest"
 
 
