@@ -257,17 +257,14 @@ SPIDERS = {
 }
 
 
-def tell_what_is_kept(path: str) -> None:
+class Told(Scheduler):
     """Writes a line for each page that is done, once the frontier has flushed that."""
-    complete = Scheduler._complete
 
-    def told(self: Scheduler, lease: Lease, *more: bool) -> None:
-        complete(self, lease, *more)
+    def _complete(self, lease: Lease, is_answered: bool, is_given_up: bool = False) -> None:
+        super()._complete(lease, is_answered, is_given_up)
         if self._frontier is not None and not self._is_failed:
-            with open(path, "a") as done:
+            with open(self.crawler.settings["DONE"], "a") as done:
                 done.write(f"kept {lease.url}\n")
-
-    Scheduler._complete = told  # type: ignore[method-assign]
 
 
 def main() -> None:
@@ -281,9 +278,9 @@ def main() -> None:
         "FRONTIER_CHECKPOINT_INTERVAL": 0.2,
         "DOWNLOAD_TIMEOUT": 10,
         "ITEM_PIPELINES": {Items: 1},
+        "SCHEDULER": Told,
         **json.loads(sys.argv[2]),
     }
-    tell_what_is_kept(settings["DONE"])
     with_reactor = settings.get("TWISTED_REACTOR_ENABLED", True)
     process: Any = getattr(scrapy.crawler, "CrawlerProcess" if with_reactor else "AsyncCrawlerProcess")(settings)
     crawler = process.create_crawler(SPIDERS[sys.argv[1]])

@@ -21,7 +21,8 @@ class Addon:
     """Puts the frontier in the place of Scrapy's scheduler and duplicates filter: ``ADDONS = {"crawler_frontier.scrapy.Addon": 100}``.
 
     Raises:
-        NotSupported: With ``AUTOTHROTTLE_ENABLED``, which moves a clock that is not Scrapy's any more, or with a ``SCHEDULER`` of your own.
+        NotSupported: With ``AUTOTHROTTLE_ENABLED``, which moves a clock that is not Scrapy's any more, or with a ``SCHEDULER`` that is no subclass of
+            :class:`Scheduler`.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -32,8 +33,9 @@ class Addon:
                 "set FRONTIER_OPTIONS = {'adaptive_share': 0.5} instead, by which a host rests for as long as it took to answer"
             )
         settings.set("SCHEDULER", Scheduler, "addon")
-        if (other := settings["SCHEDULER"]) is not Scheduler and load_object(other) is not Scheduler:
-            raise NotSupported(f"SCHEDULER is set to {other}, and this add-on has a scheduler of its own: set one of both")
+        scheduler = load_object(settings["SCHEDULER"])
+        if not (isinstance(scheduler, type) and issubclass(scheduler, Scheduler)):
+            raise NotSupported(f"SCHEDULER is set to {settings['SCHEDULER']}, and this add-on has a scheduler of its own: set one of both")
         _put(settings, "SPIDER_MIDDLEWARES", PageMiddleware, FIRST)
         _put(settings, "DOWNLOADER_MIDDLEWARES", GivenUpMiddleware, FIRST)
         _put(settings, "DOWNLOADER_MIDDLEWARES", OutcomeMiddleware, LAST)
