@@ -5,7 +5,7 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -22,6 +22,23 @@ use crate::until::until;
 /// A text that would run if anything took it for markup.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&amp;";
 
+/// How often the driver is started until it has a port.
+const TRIES: usize = 5;
+
+/// Starts the driver. `None` if it ended without a port: it takes a free one of IPv4, and ends if the same one of IPv6 is not free.
+fn start_driver(path: &str) -> io::Result<Option<(Child, u16)>> {
+    let mut driver = Command::new(path).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut said = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = said.find_map(|line| {
+        let line = line.unwrap();
+        line.split_once("successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok()
+    });
+    if port.is_none() {
+        driver.wait()?;
+    }
+    Ok(port.map(|port| (driver, port)))
+}
+
 /// A browser, and the driver that controls it.
 struct Browser {
     driver: Child,
@@ -35,21 +52,16 @@ impl Browser {
     fn start() -> Option<Self> {
         let named = env::var("CHROMEDRIVER").ok();
         let path = named.clone().unwrap_or_else(|| "chromedriver".to_owned());
-        let mut command = Command::new(&path);
-        let mut driver = match command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn() {
-            Ok(driver) => driver,
-            Err(error) => {
+        let (driver, port) = match (0..TRIES).find_map(|_| start_driver(&path).transpose()) {
+            Some(Ok(started)) => started,
+            Some(Err(error)) => {
                 assert!(named.is_none(), "{path}: {error}");
                 eprintln!("skipped: no chromedriver ({error})");
                 return None;
             }
+            None => panic!("{path} told no port, {TRIES} times"),
         };
-        let mut said = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = said.find_map(|line| {
-            let line = line.unwrap();
-            line.split_once("successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok()
-        });
-        let address = ([127, 0, 0, 1], port.expect("its port")).into();
+        let address = ([127, 0, 0, 1], port).into();
         let profile = TempDir::new().unwrap();
         let data = format!("--user-data-dir={}", profile.path().display());
         let mut browser = Self { driver, address, session: String::new(), _profile: profile };
