@@ -7,6 +7,8 @@ use std::mem::{size_of, size_of_val, take};
 
 use brotli::{Allocator, BrotliDecompressStream, BrotliResult, BrotliState, HeapAlloc, HuffmanCode, SliceWrapper};
 use flate2::{Decompress, FlushDecompress, Status};
+use libdeflater::Decompressor;
+use memchr::memmem;
 use zstd::stream::raw::{DParameter, InBuffer, OutBuffer};
 use zstd::zstd_safe::DCtx;
 
@@ -29,6 +31,8 @@ pub(super) enum DecodeError {
 thread_local! {
     /// The buffer of a stage that has ended. The next stage reuses it, and need not zero a new one.
     static SPARE: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
+    /// What the last whole member was inflated by.
+    static INFLATER: Cell<Option<Decompressor>> = const { Cell::new(None) };
 }
 
 /// One coding that is being decoded.
@@ -106,6 +110,33 @@ impl Stage {
         step
     }
 
+    /// How many bytes `body` decodes to, if it is one whole gzip member by its first bytes and its last. Either may lie.
+    pub(super) fn member_size(&self, body: &[u8]) -> Option<usize> {
+        let is_next = self.state == State::Fresh && matches!(self.codec, Codec::Gzip(_));
+        if !is_next || !body.starts_with(MEMBER) || body.len() < LEAST_MEMBER {
+            return None;
+        }
+        // The size in the trailer is that of the last member. So another one must not begin here, or only seem to.
+        let is_alone = memmem::find(&body[MEMBER.len()..], MEMBER).is_none();
+        let size = u32::from_le_bytes(*body.last_chunk()?);
+        usize::try_from(size).ok().filter(|size| is_alone && *size > 0)
+    }
+
+    /// Inflates one whole gzip member of this size. `None`, and nothing has changed, if it is not that.
+    ///
+    /// A member that comes in pieces takes twice the time.
+    pub(super) fn inflate(&mut self, member: &[u8], size: usize) -> Option<Vec<u8>> {
+        let mut inflater = INFLATER.take().unwrap_or_default();
+        let mut output = vec![0; size];
+        let inflated = inflater.gzip_decompress(member, &mut output);
+        INFLATER.set(Some(inflater));
+        if inflated != Ok(size) {
+            return None;
+        }
+        (self.state, self.members, self.produced) = (State::Done, 1, size as u64);
+        Some(output)
+    }
+
     fn begin(&mut self, first: u8) {
         self.codec.begin(first);
         self.state = State::Running;
@@ -128,6 +159,10 @@ impl fmt::Debug for Stage {
 
 /// zstd's window is at most 8 MiB on the web (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
+/// How a gzip member begins: two bytes by which it is known, and deflate as its method (RFC 1952 section 2.3.1).
+const MEMBER: &[u8] = &[0x1f, 0x8b, 8];
+/// Bytes of the shortest gzip member: its header, two of deflate, its trailer.
+const LEAST_MEMBER: usize = 10 + 2 + 8;
 /// The largest window of zlib and gzip, as a power of two.
 const ZLIB_WINDOW_BITS: u8 = 15;
 /// Bytes that inflating takes, its window included. All are allocated at once.
@@ -145,7 +180,8 @@ type Brotli = BrotliState<Counted<u8>, Counted<u32>, Counted<HuffmanCode>>;
 pub(super) enum Codec {
     Brotli(Box<Brotli>),
     Deflate(Decompress),
-    Gzip(Decompress),
+    /// `None` before the first member.
+    Gzip(Option<Decompress>),
     Zstd(DCtx<'static>),
 }
 
@@ -158,7 +194,7 @@ impl Codec {
                 Some(Self::Brotli(Box::new(state)))
             }
             "deflate" => Some(Self::Deflate(Decompress::new(true))),
-            "gzip" | "x-gzip" => Some(Self::Gzip(Decompress::new_gzip(ZLIB_WINDOW_BITS))),
+            "gzip" | "x-gzip" => Some(Self::Gzip(None)),
             "zstd" => {
                 let mut decoder = DCtx::try_create()?;
                 decoder.init().ok()?;
@@ -219,8 +255,8 @@ impl Codec {
             // By "deflate", RFC 9110 means zlib, but some servers mean deflate without a header. A zlib header starts with method 8 and a
             // window of at most 32 KiB. In headerless data these bits would be a stored block with nonzero padding.
             Self::Deflate(inflate) => inflate.reset(first & 0x8f == 0x08),
-            Self::Gzip(inflate) if inflate.total_in() > 0 => *inflate = Decompress::new_gzip(ZLIB_WINDOW_BITS),
-            Self::Brotli(_) | Self::Gzip(_) | Self::Zstd(_) => {}
+            Self::Gzip(inflate) => *inflate = Some(Decompress::new_gzip(ZLIB_WINDOW_BITS)),
+            Self::Brotli(_) | Self::Zstd(_) => {}
         }
     }
 
@@ -244,7 +280,8 @@ impl Codec {
                     result => Some(matches!(result, BrotliResult::ResultSuccess)),
                 }
             }
-            Self::Deflate(inflate) | Self::Gzip(inflate) => {
+            Self::Gzip(None) => None,
+            Self::Deflate(inflate) | Self::Gzip(Some(inflate)) => {
                 let (read_before, written_before) = (inflate.total_in(), inflate.total_out());
                 let status = inflate.decompress(input, output, FlushDecompress::None);
                 // Both are bounded by the slices' lengths.

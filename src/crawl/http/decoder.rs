@@ -1,5 +1,7 @@
 //! Decodes a body's content codings piece by piece, within bounds.
 
+use bytes::Bytes;
+
 use super::codec::{Codec, DecodeError, Stage};
 use super::fetch_error::FetchError;
 use super::response::Response;
@@ -17,6 +19,8 @@ const RATIO_FROM: u64 = 1 << 20;
 const MAX_EXPECTED: usize = 64 * 1024;
 /// Most coded pages have at least this many decoded bytes per byte on the wire.
 const USUAL_RATIO: usize = 4;
+/// At most this many bytes on the wire are gathered, to be decoded at once.
+const MAX_GATHERED: usize = 64 * 1024;
 /// Bytes on the wire between two requests for memory.
 const PART: usize = 1024;
 /// At most this many decoded bytes per byte on the wire. Only a bomb has more; the most that deflate reaches is 1,032.
@@ -28,6 +32,8 @@ const MAX_RATIO: u64 = 1_000;
 pub(super) struct Decoder {
     /// In decoding order: the coding applied last comes first.
     stages: Vec<Stage>,
+    /// What has come of a body that is decoded at its end, since that takes half the time. `None` for one that is decoded as it comes.
+    gathered: Option<Vec<u8>>,
     output: Output,
     /// The first coding that is unknown, or one more than [`MAX_CODINGS`]. If it is set, nothing is decoded.
     refused: Option<String>,
@@ -51,8 +57,10 @@ impl Decoder {
             stages.push(stage);
         }
         stages.reverse();
+        let is_gzip = matches!(&stages[..], [stage] if matches!(stage.codec, Codec::Gzip(_)));
         Self {
             stages,
+            gathered: is_gzip.then(Vec::new),
             output: Output { bytes: Vec::new(), expected: 0, taken: 0, max_bytes, is_kept: true, digest: None },
             refused,
         }
@@ -67,7 +75,9 @@ impl Decoder {
     /// Announces that `bytes` bytes are to come on the wire. Memory for what they probably decode to is allocated at once, up to a bound.
     pub(super) fn expect(&mut self, bytes: u64) {
         let times = if self.stages.is_empty() { 1 } else { USUAL_RATIO };
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(times);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.gathered.take_if(|_| bytes > MAX_GATHERED);
+        let bytes = bytes.saturating_mul(times);
         self.output.expected = bytes.min(MAX_EXPECTED).min(self.output.max_bytes);
     }
 
@@ -100,6 +110,38 @@ impl Decoder {
         Err(FetchError::new(Failure::BadResponse, format!("the content coding {coding:?} cannot be decoded")))
     }
 
+    /// Bytes on the wire that are gathered, and not yet decoded.
+    pub(super) fn gathered(&self) -> usize {
+        self.gathered.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Gathers a piece of a short body, and returns all that is gathered with the last one, or with one too many. Returns any other piece as
+    /// it is.
+    pub(super) fn gather(&mut self, piece: Bytes, is_last: bool) -> Option<Bytes> {
+        let Some(gathered) = &mut self.gathered else { return Some(piece) };
+        let is_over = is_last || gathered.len() + piece.len() > MAX_GATHERED;
+        if is_over && gathered.is_empty() {
+            self.gathered = None;
+            return Some(piece);
+        }
+        gathered.extend_from_slice(&piece);
+        if is_over { self.gathered.take().map(Bytes::from) } else { None }
+    }
+
+    /// How many bytes [`push_whole`](Self::push_whole) adds, if this may be a whole body that it decodes, within the limits.
+    pub(super) fn whole_size(&self, body: &[u8]) -> Option<usize> {
+        let [stage] = &self.stages[..] else { return None };
+        let most = (body.len() as u64).saturating_mul(MAX_RATIO).max(RATIO_FROM).min(self.output.max_bytes as u64);
+        stage.member_size(body).filter(|size| *size as u64 <= most)
+    }
+
+    /// Decodes a whole body at once, which has [`whole_size`](Self::whole_size). Returns whether it could; otherwise nothing has changed.
+    pub(super) fn push_whole(&mut self, body: &[u8], size: usize) -> bool {
+        let Some(decoded) = self.stages.first_mut().and_then(|stage| stage.inflate(body, size)) else { return false };
+        self.output.take_whole(decoded);
+        true
+    }
+
     /// Decodes a piece. `wire_bytes` have come so far, this piece included.
     pub(super) fn push(&mut self, piece: &[u8], wire_bytes: u64) -> Result<(), DecodeError> {
         self.output.push(&mut self.stages, piece, wire_bytes)
@@ -122,7 +164,7 @@ impl Decoder {
 
     /// The most bytes of memory that it holds: the output that is kept, and each stage.
     pub(super) fn held(&self) -> usize {
-        self.output.bytes.len() + self.stages.iter().map(Stage::held).sum::<usize>()
+        self.gathered() + self.output.bytes.len() + self.stages.iter().map(Stage::held).sum::<usize>()
     }
 
     /// Divides a piece into parts. Each adds at most [`growth`](Self::growth).
@@ -190,6 +232,15 @@ impl Output {
         }
     }
 
+    /// Takes the whole output, which is within the limit.
+    fn take_whole(&mut self, bytes: Vec<u8>) {
+        self.taken = bytes.len();
+        if let Some(digest) = &mut self.digest {
+            digest.update(&bytes);
+        }
+        self.bytes = bytes;
+    }
+
     fn take(&mut self, piece: &[u8]) -> Result<(), DecodeError> {
         let room = self.max_bytes - self.taken;
         let taken = &piece[..piece.len().min(room)];
@@ -252,6 +303,31 @@ mod tests {
         (decoder.into_bytes(), whole, stop)
     }
 
+    /// As [`decode`], of a body whose pieces are gathered; also whether it was decoded as a whole.
+    fn decode_gathered(wire: &[u8], piece: usize, max_bytes: usize) -> ((Vec<u8>, bool, Option<DecodeError>), bool) {
+        let mut decoder = Decoder::new(std::iter::once("gzip"), max_bytes);
+        let pieces = wire.chunks(piece).map(|piece| (piece, false)).chain([(&[][..], true)]);
+        let (mut wire_bytes, mut stop, mut is_at_once) = (0, None, false);
+        for (piece, is_last) in pieces {
+            let Some(piece) = decoder.gather(Bytes::copy_from_slice(piece), is_last) else { continue };
+            let size = decoder.whole_size(&piece);
+            if size.is_some_and(|size| decoder.push_whole(&piece, size)) {
+                is_at_once = true;
+                continue;
+            }
+            wire_bytes += piece.len() as u64;
+            stop = decoder.push(&piece, wire_bytes).err();
+            if stop.is_some() {
+                break;
+            }
+        }
+        let whole = decoder.is_whole();
+        ((decoder.into_bytes(), whole, stop), is_at_once)
+    }
+
+    /// What may follow a member.
+    const ENDS: [&[u8]; 4] = [b"", b"\0\0", b"\x1f", b"\x1f\x8b\x08 and more"];
+
     const CODINGS: [&str; 5] = ["br", "deflate", "gzip", "raw deflate", "zstd"];
 
     proptest! {
@@ -293,6 +369,34 @@ mod tests {
             let cut = 1 + cut.index(wire.len() - 1);
             let (got, whole, stop) = decode(&coding.replace("raw ", ""), &wire[..cut], 700, 1 << 20);
             prop_assert!(bytes.starts_with(&got) && !whole && stop.is_none(), "{} {whole} {stop:?}", got.len());
+        }
+
+        #[test]
+        fn a_gathered_body_is_what_its_pieces_are(
+            texts in proptest::collection::vec(proptest::collection::vec(0_u8..4, 0..50_000), 1..3),
+            end in proptest::sample::select(&ENDS[..]),
+            harm in proptest::option::of((any::<proptest::sample::Index>(), any::<u8>())),
+            cut in proptest::option::of(any::<proptest::sample::Index>()),
+            piece in 1_usize..70_000,
+            max_bytes in proptest::sample::select(&[1_000, 40_000, 1 << 20][..]),
+        ) {
+            let members: Vec<_> = texts.iter().map(|text| encode("gzip", text)).collect();
+            let mut wire = members.concat();
+            wire.extend_from_slice(end);
+            if let Some((at, byte)) = &harm {
+                let at = at.index(wire.len());
+                wire[at] = *byte;
+            }
+            if let Some(cut) = &cut {
+                wire.truncate(cut.index(wire.len()));
+            }
+            let ((bytes, is_whole, stop), is_at_once) = decode_gathered(&wire, piece, max_bytes);
+            let pieces = decode("gzip", &wire, 1_000, max_bytes);
+            prop_assert!(bytes == pieces.0, "{} and {}", bytes.len(), pieces.0.len());
+            prop_assert!(stop == pieces.2 && (stop.is_some() || is_whole == pieces.1), "{:?}", stop);
+            let is_plain = texts.len() == 1 && end.is_empty() && harm.is_none() && cut.is_none();
+            let is_within = (1..=max_bytes).contains(&texts[0].len()) && wire.len() <= MAX_GATHERED;
+            prop_assert!(is_at_once == is_within || !is_plain, "{}", texts[0].len());
         }
 
         #[test]

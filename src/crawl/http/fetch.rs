@@ -1,10 +1,12 @@
 //! Fetches one URL: the head, then the body, within the limits of [`FetchOptions`].
 
 use std::future::poll_fn;
+use std::mem::take;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::header::{self, HeaderMap};
 
 use super::access::{AccessError, Accesses};
@@ -272,90 +274,75 @@ impl Fetcher {
         let most_wire =
             if ask.may_refuse && response.is_success() { self.wanted.most(max_bytes) } else { max_bytes as u64 };
         decoder.expect(body.length().unwrap_or_default());
+        let is_decided = ask.takes.is_none();
+        let mut reader = BodyReader {
+            response,
+            decoder,
+            most_wire,
+            is_decided,
+            is_unread: false,
+            pending: 0,
+            waited: Duration::ZERO,
+        };
         let mut begun = Instant::now();
         let mut pieces = 0;
-        let mut is_decided = ask.takes.is_none();
-        let mut is_unread = false;
-        let kept = if response.is_success() { SNIFFED } else { challenge::READ };
         let result = loop {
-            let clock = self.body_clock(response.wire_bytes, begun).sooner(total);
-            let piece = match tokio::time::timeout_at(clock.until().into(), poll_fn(|context| body.poll_chunk(context)))
-                .await
-            {
-                Ok(Some(Ok(piece))) => piece,
-                Ok(None) => {
-                    response.is_lenient |= body.is_mended();
-                    let is_whole = decoder.is_whole();
-                    let early = || FetchError::new(Failure::Incomplete, "the coding of the body ends early");
-                    break is_whole.then_some(()).ok_or_else(early);
-                }
+            let clock = self.body_clock(reader.wire_bytes(), begun).sooner(total);
+            let polled = tokio::time::timeout_at(clock.until().into(), poll_fn(|context| body.poll_chunk(context)));
+            let (piece, mut end) = match polled.await {
+                Ok(Some(Ok(piece))) => (piece, None),
+                Ok(None) => (Bytes::new(), Some(Ok(()))),
                 Ok(Some(Err(error))) => {
                     let missing = body.length();
-                    let is_short = missing.is_some_and(|missing| missing <= SHORT.max(response.wire_bytes / 8));
+                    let is_short = missing.is_some_and(|missing| missing <= SHORT.max(reader.wire_bytes() / 8));
                     let is_enough = ask.accepts_faults && is_short && error.failure == Failure::Incomplete;
-                    response.is_lenient |= is_enough || body.is_mended();
-                    break if is_enough { Ok(()) } else { Err(error) };
+                    reader.response.is_lenient |= is_enough;
+                    (Bytes::new(), Some(if is_enough { Ok(()) } else { Err(error) }))
                 }
                 Err(_) => {
                     body.timed_out();
-                    break Err(clock.ran_out());
+                    (Bytes::new(), Some(Err(clock.ran_out())))
                 }
             };
-            if pieces == 0 && ask.accepts_faults && decoder.is_gzip_in_name_alone(&piece) {
-                decoder = Decoder::new(std::iter::empty(), max_bytes).with_digest(ask.makes_digest);
-                response.is_lenient = true;
-            }
-            let mut pushed = Ok(());
-            for part in decoder.parts(&piece) {
-                // Waiting for room does not count against the host, so the deadlines move.
-                let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len() + part.len());
-                let waited = ask.make_room(decoder.held() + decoder.growth(part) + wire).await;
-                (begun, total.from) = (begun + waited, total.from + waited);
-                response.wire_bytes += part.len() as u64;
-                if let Some(exchange) = &mut response.exchange {
-                    exchange.body.extend_from_slice(part);
-                }
-                pushed = decoder.push(part, response.wire_bytes);
-                if !is_decided && decoder.bytes().len() >= kept {
-                    is_decided = true;
-                    let is_page = response.is_success() && !decoder.is_raw();
-                    let is_taken = |takes: TakesBody| takes(response.content_type.as_deref(), decoder.bytes());
-                    if !is_page || !ask.takes.is_none_or(is_taken) {
-                        decoder.only_count(kept);
-                        is_unread = !ask.makes_digest && response.exchange.is_none();
-                    }
-                }
-                if pushed.is_err() || response.wire_bytes > most_wire {
-                    break;
-                }
-            }
-            let wire = response.exchange.as_ref().map_or(0, |exchange| exchange.body.len());
-            ask.make_room(decoder.held() + wire).await;
-            // A body that will not be read is not loaded to its end: a new connection costs less. If little is left, it is loaded, so that
-            // the connection can be reused.
-            let rest = body.length().unwrap_or(response.wire_bytes);
-            if is_unread && pushed.is_ok() && rest > MAX_ERROR_BODY as u64 {
-                break Ok(());
+            if pieces == 0 && ask.accepts_faults && reader.decoder.is_gzip_in_name_alone(&piece) {
+                reader.decoder = Decoder::new(std::iter::empty(), max_bytes).with_digest(ask.makes_digest);
+                reader.response.is_lenient = true;
             }
             pieces += 1;
-            if pieces > MANY_PIECES && response.wire_bytes < pieces * MIN_PIECE {
-                break Err(FetchError::new(Failure::BadResponse, "the body comes in tiny pieces"));
+            if pieces > MANY_PIECES && reader.wire_bytes() + (piece.len() as u64) < pieces * MIN_PIECE {
+                end = Some(Err(FetchError::new(Failure::BadResponse, "the body comes in tiny pieces")));
             }
+            let pushed = reader.push(piece, end.is_some() || body.length() == Some(0), ask).await;
+            // Waiting for room does not count against the host, so the deadlines move.
+            let waited = take(&mut reader.waited);
+            (begun, total.from) = (begun + waited, total.from + waited);
+            let wire_bytes = reader.response.wire_bytes;
             match pushed {
-                Ok(()) if response.wire_bytes <= most_wire => {}
-                Ok(()) if response.wire_bytes <= max_bytes as u64 => {
-                    response.refused = self.wanted.refuse_bytes(response.wire_bytes);
+                Ok(()) if wire_bytes <= most_wire => {}
+                Ok(()) if wire_bytes <= max_bytes as u64 => {
+                    reader.response.refused = self.wanted.refuse_bytes(wire_bytes);
                     break Ok(());
                 }
                 Ok(()) | Err(DecodeError::TooLong) => {
-                    response.truncated = true;
+                    reader.response.truncated = true;
                     break Ok(());
                 }
                 Err(error @ DecodeError::Corrupt(_)) => {
                     break Err(FetchError::new(Failure::BadResponse, error.to_string()));
                 }
             }
+            if let Some(end) = end {
+                reader.response.is_lenient |= body.is_mended();
+                let early = || FetchError::new(Failure::Incomplete, "the coding of the body ends early");
+                break end.and_then(|()| reader.decoder.is_whole().then_some(()).ok_or_else(early));
+            }
+            // A body that will not be read is not loaded to its end: a new connection costs less. If little is left, it is loaded, so that
+            // the connection can be reused.
+            if reader.is_unread && body.length().unwrap_or(wire_bytes) > MAX_ERROR_BODY as u64 {
+                break Ok(());
+            }
         };
+        let BodyReader { response, decoder, .. } = reader;
         let result = result.and_then(|()| decoder.check_page(response));
         (response.raw, response.digest) = (decoder.is_raw(), decoder.digest());
         response.body_bytes = decoder.produced() as u64;
@@ -370,6 +357,95 @@ impl Fetcher {
         let earned = Duration::from_secs(wire_bytes / u64::from(options.min_bytes_per_second.max(1)));
         let rate = Deadline { name: "rate", length: options.rate_grace.max(earned), from: begun };
         Deadline { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
+    }
+}
+
+/// Decodes the pieces of a body into a response, with room in memory for each.
+struct BodyReader<'a> {
+    response: &'a mut Response,
+    decoder: Decoder,
+    /// At most this many bytes on the wire are read.
+    most_wire: u64,
+    /// Whether it is decided that the body is taken, or only counted.
+    is_decided: bool,
+    /// The rest of the body is neither kept nor counted.
+    is_unread: bool,
+    /// Bytes that were gathered, and are being decoded.
+    pending: usize,
+    /// How long it waited for room.
+    waited: Duration,
+}
+
+impl BodyReader<'_> {
+    /// Bytes that have come on the wire, decoded or not.
+    fn wire_bytes(&self) -> u64 {
+        self.response.wire_bytes + self.decoder.gathered() as u64
+    }
+
+    /// Takes a piece. The error is what ends the body.
+    async fn push(&mut self, piece: Bytes, is_last: bool, ask: &mut Ask<'_>) -> Result<(), DecodeError> {
+        let has_gathered = self.decoder.gathered() > 0;
+        let mut result = Ok(());
+        if let Some(piece) = self.decoder.gather(piece, is_last) {
+            self.pending = if has_gathered { piece.len() } else { 0 };
+            if !self.push_whole(&piece, ask).await {
+                for part in self.decoder.parts(&piece) {
+                    self.make_room(self.decoder.growth(part), part.len(), ask).await;
+                    self.count(part);
+                    result = self.decoder.push(part, self.response.wire_bytes);
+                    self.decide(ask);
+                    if result.is_err() || self.response.wire_bytes > self.most_wire {
+                        break;
+                    }
+                }
+            }
+            self.pending = 0;
+        }
+        self.make_room(0, 0, ask).await;
+        result
+    }
+
+    /// Decodes a whole body at once. Returns whether it could.
+    async fn push_whole(&mut self, body: &[u8], ask: &mut Ask<'_>) -> bool {
+        let Some(size) = self.decoder.whole_size(body).filter(|_| body.len() as u64 <= self.most_wire) else {
+            return false;
+        };
+        self.make_room(size, body.len(), ask).await;
+        let is_decoded = self.decoder.push_whole(body, size);
+        if is_decoded {
+            self.count(body);
+            self.decide(ask);
+        }
+        is_decoded
+    }
+
+    /// Makes room for what is held, for `decoded` more bytes of output, and for `wire` more bytes as they came, if those are kept.
+    async fn make_room(&mut self, decoded: usize, wire: usize, ask: &mut Ask<'_>) {
+        let wire = self.response.exchange.as_ref().map_or(0, |exchange| exchange.body.len() + wire);
+        self.waited += ask.make_room(self.decoder.held() + self.pending + decoded + wire).await;
+    }
+
+    fn count(&mut self, wire: &[u8]) {
+        self.response.wire_bytes += wire.len() as u64;
+        if let Some(exchange) = &mut self.response.exchange {
+            exchange.body.extend_from_slice(wire);
+        }
+    }
+
+    /// Decides whether the body is taken, once enough of it is decoded.
+    fn decide(&mut self, ask: &Ask<'_>) {
+        let response = &self.response;
+        let kept = if response.is_success() { SNIFFED } else { challenge::READ };
+        if self.is_decided || self.decoder.bytes().len() < kept {
+            return;
+        }
+        self.is_decided = true;
+        let is_page = response.is_success() && !self.decoder.is_raw();
+        let is_taken = |takes: TakesBody| takes(response.content_type.as_deref(), self.decoder.bytes());
+        if !is_page || !ask.takes.is_none_or(is_taken) {
+            self.is_unread = !ask.makes_digest && response.exchange.is_none();
+            self.decoder.only_count(kept);
+        }
     }
 }
 
