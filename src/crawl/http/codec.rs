@@ -128,9 +128,9 @@ impl Stage {
     pub(super) fn inflate(&mut self, member: &[u8], size: usize) -> Option<Vec<u8>> {
         let mut inflater = INFLATER.take().unwrap_or_default();
         let mut output = vec![0; size];
-        let inflated = inflater.gzip_decompress(member, &mut output);
+        let written = inflater.gzip_decompress(member, &mut output);
         INFLATER.set(Some(inflater));
-        if inflated != Ok(size) {
+        if written != Ok(size) {
             return None;
         }
         (self.state, self.members, self.produced) = (State::Done, 1, size as u64);
