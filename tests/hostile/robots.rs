@@ -1,5 +1,6 @@
 //! How `/robots.txt` can go wrong, and the host must be crawled all the same.
 
+use crate::content::gzip;
 use crate::row::Does::{Acts, Resets};
 use crate::row::{Row, Seed, answer, each, html_with, raw};
 use crate::server::Visit;
@@ -92,6 +93,7 @@ pub(crate) fn answers() -> Vec<Row> {
             "robots-a-little-short",
             raw("HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\nUser-agent: *\nDisallow: /x\n"),
         ),
+        Row::rules("R2", "robots-a-little-short-in-gzip", raw(short_in_gzip())),
         Row::rules(
             "R2",
             "robots-length-beside-identity",
@@ -116,4 +118,11 @@ pub(crate) fn healthy() -> Vec<Row> {
     let page = || crate::row::html("<a href=/1><a href=/2><a href=/3>");
     let names = ["healthy-1", "healthy-2", "healthy-3", "healthy-4", "healthy-5"];
     names.map(|name| Row::page("all", name, page()).found(3).asked(1)).into()
+}
+
+/// Its last bytes, which a gzip member ends with, never come.
+fn short_in_gzip() -> Vec<u8> {
+    let member = gzip(b"User-agent: *\nDisallow: /x\n");
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", member.len());
+    [head.as_bytes(), &member[..member.len() - 6]].concat()
 }

@@ -133,7 +133,7 @@ impl Stage {
         if written != Ok(size) {
             return None;
         }
-        (self.state, self.members, self.produced) = (State::Done, 1, size as u64);
+        (self.state, self.members, self.produced) = (State::Between, 1, size as u64);
         Some(output)
     }
 

@@ -291,13 +291,13 @@ impl Fetcher {
             let polled = tokio::time::timeout_at(clock.until().into(), poll_fn(|context| body.poll_chunk(context)));
             let (piece, mut end) = match polled.await {
                 Ok(Some(Ok(piece))) => (piece, None),
-                Ok(None) => (Bytes::new(), Some(Ok(()))),
+                Ok(None) => (Bytes::new(), Some(Ok(Ending::Whole))),
                 Ok(Some(Err(error))) => {
                     let missing = body.length();
                     let is_short = missing.is_some_and(|missing| missing <= SHORT.max(reader.wire_bytes() / 8));
                     let is_enough = ask.accepts_faults && is_short && error.failure == Failure::Incomplete;
                     reader.response.is_lenient |= is_enough;
-                    (Bytes::new(), Some(if is_enough { Ok(()) } else { Err(error) }))
+                    (Bytes::new(), Some(if is_enough { Ok(Ending::Short) } else { Err(error) }))
                 }
                 Err(_) => {
                     body.timed_out();
@@ -333,8 +333,12 @@ impl Fetcher {
             }
             if let Some(end) = end {
                 reader.response.is_lenient |= body.is_mended();
-                let early = || FetchError::new(Failure::Incomplete, "the coding of the body ends early");
-                break end.and_then(|()| reader.decoder.is_whole().then_some(()).ok_or_else(early));
+                break match end {
+                    Ok(Ending::Whole) if !reader.decoder.is_whole() => {
+                        Err(FetchError::new(Failure::Incomplete, "the coding of the body ends early"))
+                    }
+                    end => end.map(|_| ()),
+                };
             }
             // A body that will not be read is not loaded to its end: a new connection costs less. If little is left, it is loaded, so that
             // the connection can be reused.
@@ -358,6 +362,14 @@ impl Fetcher {
         let rate = Deadline { name: "rate", length: options.rate_grace.max(earned), from: begun };
         Deadline { name: "idle", length: options.idle_timeout, from: Instant::now() }.sooner(rate)
     }
+}
+
+/// How a body has ended, if not by an error.
+enum Ending {
+    /// With its last byte, so the coding must end, too.
+    Whole,
+    /// A few bytes early, which is enough for the request.
+    Short,
 }
 
 /// Decodes the pieces of a body into a response, with room in memory for each.
@@ -385,6 +397,7 @@ impl BodyReader<'_> {
     /// Takes a piece. The error is what ends the body.
     async fn push(&mut self, piece: Bytes, is_last: bool, ask: &mut Ask<'_>) -> Result<(), DecodeError> {
         let has_gathered = self.decoder.gathered() > 0;
+        let is_last = is_last || self.wire_bytes() + piece.len() as u64 > self.most_wire;
         let mut result = Ok(());
         if let Some(piece) = self.decoder.gather(piece, is_last) {
             self.pending = if has_gathered { piece.len() } else { 0 };
