@@ -40,7 +40,7 @@ fn unpacked(path: &Path) -> String {
 async fn a_damaged_record_is_named_by_its_file_and_line() {
     let (web, directory) = (web().await, TempDir::new().unwrap());
     let place = directory.path();
-    let ran = run(place, &web, &["http://www.simulated.test/", "--max-pages", "5", "--skipped"]);
+    let ran = run(place, &web, &["http://www.simulated.test/", "--max-pages", "60", "--skipped"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     for (of, advice) in [("pages", "crawler repair crawl"), ("skipped", "sed -i 2d crawl/skipped.jsonl")] {
         let file = place.join(format!("crawl/{of}.jsonl"));
