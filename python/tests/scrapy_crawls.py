@@ -74,7 +74,7 @@ class Crawl:
     def done_after_kept(self) -> list[str]:
         """The callbacks that ran although the frontier had their pages as done."""
         kept: set[str] = set()
-        late = []
+        late: list[str] = []
         for line in self._done.read_text().splitlines():
             word, _, url = line.rpartition(" ")
             if word == "kept":

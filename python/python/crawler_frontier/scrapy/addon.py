@@ -34,7 +34,8 @@ class Addon:
             )
         settings.set("SCHEDULER", Scheduler, "addon")
         scheduler = load_object(settings["SCHEDULER"])
-        if not (isinstance(scheduler, type) and issubclass(scheduler, Scheduler)):
+        # Scrapy's own class says that each scheduler is a subclass of each.
+        if Scheduler not in getattr(scheduler, "__mro__", ()):
             raise NotSupported(f"SCHEDULER is set to {settings['SCHEDULER']}, and this add-on has a scheduler of its own: set one of both")
         _put(settings, "SPIDER_MIDDLEWARES", PageMiddleware, FIRST)
         _put(settings, "DOWNLOADER_MIDDLEWARES", GivenUpMiddleware, FIRST)
