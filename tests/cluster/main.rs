@@ -299,8 +299,11 @@ async fn a_new_owner_begins_with_a_snapshot() {
     .into();
     // After the second snapshot the log is purged.
     for number in 0..2 {
-        let node = crawl.start(number);
-        until("a snapshot is made", || crawl.log(number).contains("a snapshot was made"));
+        let mut node = crawl.start(number);
+        until("a snapshot is made", || {
+            assert!(node.child.try_wait().unwrap().is_none(), "it ended without a snapshot: {}", crawl.log(number));
+            crawl.log(number).contains("a snapshot was made")
+        });
         node.kill();
     }
     crawl.start(2).wait();

@@ -10,7 +10,7 @@ use crawler::simulate::{Judgment, PageId, Server, SimulateOptions, TruthOptions,
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::servers::until;
+use crate::servers::{directory, until};
 
 /// A web that keeps running while its crawlers come and go, and the crawl delay of its hosts.
 pub(crate) struct Web(Server, Duration);
@@ -102,7 +102,7 @@ pub(crate) struct Node {
 
 impl<'a> Crawl<'a> {
     pub(crate) fn new(web: &'a Web, addresses: String, name: &'static str) -> Self {
-        Self { web, addresses, name, directory: tempfile::tempdir().unwrap(), settings: Vec::new() }
+        Self { web, addresses, name, directory: directory(), settings: Vec::new() }
     }
 
     pub(crate) fn job(&self, number: usize) -> PathBuf {
