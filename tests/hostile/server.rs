@@ -66,11 +66,11 @@ impl Visit {
         while self.say(words.as_ref()) && (rest.is_zero() || self.stream.read(&mut [0]).is_err()) {}
     }
 
-    /// A head of this letter, one letter a packet.
+    /// A head of this letter, eight letters a packet: a busy machine, too, sends 128 KiB of them before a clock runs out.
     pub(crate) fn crumble(&mut self, letter: u8) {
         self.stream.set_nodelay(true).unwrap();
         self.say("HTTP/1.1 200 OK\r\nX: ");
-        self.repeat([letter], Duration::ZERO);
+        self.repeat([letter; 8], Duration::ZERO);
     }
 
     /// Waits until the client goes.
