@@ -131,9 +131,10 @@ fn four_mixes_of_cryptography_neither_panic_nor_change() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let workspace = target.join("mixes");
     fs::create_dir_all(&workspace).unwrap();
-    // The profile is ours, so that what both depend on is not built again.
+    // The profile is ours, so that what both depend on is not built again; the two packages are built for these alone.
     let manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n[profile.dev]\nopt-level = 1\nlto = \"off\"\n\
-                    debug = \"line-tables-only\"\n\n[profile.dev.package.crawler-cli]\nopt-level = 0\n";
+                    debug = \"line-tables-only\"\n\n[profile.dev.package]\ncrawler-cli.opt-level = 0\n\
+                    crawler-frontier.opt-level = 0\n";
     fs::write(workspace.join("Cargo.toml"), manifest).unwrap();
     fs::copy(ours.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
     for (name, beside, feature, first) in MIXES {

@@ -76,10 +76,11 @@ fn what_was_answered_survives_kills() {
                 }
             }
         }
-        let address = server.address;
         thread::scope(|scope| {
             for (number, answered) in (0..).zip(&mut answered) {
-                scope.spawn(move || add_until_killed(number, answered, address));
+                // It is connected before the server's time runs.
+                let client = RespClient::of(server.address);
+                scope.spawn(move || add_until_killed(number, answered, client));
             }
             thread::sleep(Duration::from_millis(100));
             drop(server);
@@ -89,8 +90,7 @@ fn what_was_answered_survives_kills() {
 }
 
 /// Adds members in batches of 64 from where it was; counts those that were answered.
-fn add_until_killed(number: u64, answered: &mut u64, address: SocketAddr) {
-    let mut client = RespClient::of(address);
+fn add_until_killed(number: u64, answered: &mut u64, mut client: RespClient) {
     loop {
         let mut bytes = Vec::new();
         for member in *answered..*answered + 64 {

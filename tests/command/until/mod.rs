@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Calls `ask` until it has an answer, for at most half a minute.
+/// Calls `ask` until it has an answer, for at most two minutes: a busy machine takes long.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
@@ -10,7 +10,7 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
         std::thread::yield_now();
     }
 }
