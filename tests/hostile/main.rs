@@ -55,17 +55,17 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Short clocks, and short rests.
+/// Short rests; and clocks that are short, but long enough for a flood to reach its limit on a busy machine.
 fn options(server: &Server) -> CrawlOptions {
     let mut options = CrawlOptions::default();
     let fetch = &mut options.fetch;
     fetch.client = both::client();
     fetch.resolve_all_to = Some(server.address);
     fetch.connect_timeout = Duration::from_secs(3);
-    fetch.first_byte_timeout = Duration::from_secs(2);
-    fetch.idle_timeout = Duration::from_secs(2);
+    fetch.first_byte_timeout = Duration::from_secs(6);
+    fetch.idle_timeout = Duration::from_secs(3);
     fetch.rate_grace = Duration::from_secs(2);
-    fetch.total_timeout = Duration::from_secs(6);
+    fetch.total_timeout = Duration::from_secs(10);
     fetch.max_body_bytes = 1 << 20;
     let politeness = &mut options.frontier.politeness;
     politeness.host_delay = Duration::ZERO;
@@ -123,7 +123,7 @@ fn each_row_has_its_record_and_none_harms_another() {
     assert!(tally.links.found >= sum(|record| record.links.found));
     assert!(tally.pages.truncated >= sum(|record| record.truncated.into()));
     assert_eq!(finished.reason, FinishReason::Drained);
-    // Twenty seconds of clocks, on a machine that has other things to do.
+    // Half a minute of clocks, on a machine that has other things to do.
     assert!(took < Duration::from_secs(120), "{took:?}");
 }
 
