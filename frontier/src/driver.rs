@@ -57,7 +57,7 @@ pub mod repair {
 
 /// A job's own files. A file gets its name once it is whole, and is never opened through a link.
 pub mod own {
-    pub use crate::bytes::nameless;
+    pub use crate::bytes::{Merge, PAGE, RunCursor, RunFile, RunFileWriter, key_of, nameless};
     pub use crate::job::own::{
         Inode, Lock, Named, Replacement, create, find, open, open_or_create, open_or_create_in_place, parent, read,
         remove, replace, replace_with, sync_names, with_end,

@@ -1,16 +1,13 @@
 //! [`Sorter`] puts any number of records in order: 64 MiB at a time in memory, and the rest in files that are merged.
 //!
-//! A run is a file of records in order, each after its length as a `u32`, little-endian. The files have no name, so their space is freed
-//! however the process ends.
+//! The files are [runs](RunFile) without a name, so their space is freed however the process ends. Each record comes after its length.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::io::{self, ErrorKind};
 use std::mem::needs_drop;
 use std::path::{Path, PathBuf};
 
-use crate::driver::own::nameless;
+use crate::driver::own::{Merge, RunCursor, RunFile, RunFileWriter, nameless};
 use crate::job::FileError;
 
 /// Bytes of records that are sorted together.
@@ -18,11 +15,16 @@ const MEMORY: usize = 64 << 20;
 /// When a level has this many runs, they become one run of the next level. So few files are open at once, and each record is written once
 /// per level: two levels are enough for 256 GiB.
 const FAN: usize = 64;
-/// Bytes of the buffer of each open run.
+/// Bytes of a block of a run. Each open run has one in memory.
 const BUFFER: usize = 64 << 10;
 
-/// Records in order, from a run or from memory.
-type Source<R> = Box<dyn Iterator<Item = io::Result<R>>>;
+/// Records in order.
+#[derive(Debug)]
+enum Source<R> {
+    Memory(std::vec::IntoIter<R>),
+    /// A run, whose records have their places for keys.
+    Run(RunFile<u64>, RunCursor),
+}
 
 /// Takes records in any order and gives them back in order. A record is its bytes, or holds them in a box.
 #[derive(Debug)]
@@ -31,11 +33,11 @@ pub(crate) struct Sorter<R> {
     memory: usize,
     records: Vec<R>,
     bytes: usize,
-    levels: Vec<Vec<File>>,
+    levels: Vec<Vec<Source<R>>>,
     create: fn(&Path) -> io::Result<File>,
 }
 
-impl<R: AsRef<[u8]> + Ord + for<'a> TryFrom<&'a [u8]> + 'static> Sorter<R> {
+impl<R: AsRef<[u8]> + Ord + for<'a> TryFrom<&'a [u8]>> Sorter<R> {
     /// Keeps its files in this directory.
     pub(crate) fn new(directory: &Path) -> Self {
         let directory = directory.to_owned();
@@ -62,9 +64,9 @@ impl<R: AsRef<[u8]> + Ord + for<'a> TryFrom<&'a [u8]> + 'static> Sorter<R> {
     /// As [`add`](Self::add); if a run cannot be read back.
     pub(crate) fn finish(mut self) -> io::Result<impl Iterator<Item = io::Result<R>>> {
         self.records.sort_unstable();
-        let runs = self.levels.into_iter().flatten().map(read);
-        let sources = runs.chain([Box::new(self.records.into_iter().map(Ok)) as Source<R>]).collect();
-        let merged = merge(sources).map_err(unsorted(&self.directory))?;
+        let runs = self.levels.into_iter().flatten();
+        let merged = merge(runs.chain([Source::Memory(self.records.into_iter())]).collect())
+            .map_err(unsorted(&self.directory))?;
         Ok(merged.map(move |record| record.map_err(unsorted(&self.directory))))
     }
 
@@ -81,7 +83,7 @@ impl<R: AsRef<[u8]> + Ord + for<'a> TryFrom<&'a [u8]> + 'static> Sorter<R> {
             if self.levels[level].len() < FAN {
                 break;
             }
-            let runs = self.levels[level].drain(..).map(read::<R>).collect();
+            let runs = std::mem::take(&mut self.levels[level]);
             run = write(merge(runs)?, (self.create)(&self.directory)?)?;
         }
         Ok(())
@@ -92,50 +94,39 @@ fn unsorted(directory: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |error| FileError::of("sort in", directory)(error).into()
 }
 
-/// Writes a run to a new file.
-fn write<R: AsRef<[u8]>>(records: impl Iterator<Item = io::Result<R>>, file: File) -> io::Result<File> {
-    let mut to = BufWriter::with_capacity(BUFFER, file);
-    for record in records {
+/// Writes a run: each record after its length.
+fn write<R: AsRef<[u8]>>(records: impl Iterator<Item = io::Result<R>>, file: File) -> io::Result<Source<R>> {
+    let mut run = RunFileWriter::new(file, BUFFER);
+    for (number, record) in (0_u64..).zip(records) {
         let record = record?;
         let record = record.as_ref();
-        to.write_all(&u32::try_from(record.len()).map_err(io::Error::other)?.to_le_bytes())?;
-        to.write_all(record)?;
+        let length = u32::try_from(record.len()).map_err(io::Error::other)?.to_le_bytes();
+        run.push(number, |block| block.extend(length.iter().chain(record)))?;
     }
-    let mut file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.rewind()?;
-    Ok(file)
+    Ok(Source::Run(run.finish()?, RunCursor::default()))
 }
 
-/// Reads a run.
-fn read<R: for<'a> TryFrom<&'a [u8]> + 'static>(run: File) -> Source<R> {
-    let (mut run, mut record) = (BufReader::with_capacity(BUFFER, run), Vec::new());
-    let mut next = move || {
-        if run.fill_buf()?.is_empty() {
-            return Ok(None);
-        }
-        let mut length = [0; 4];
-        run.read_exact(&mut length)?;
-        record.resize(u32::from_le_bytes(length) as usize, 0);
-        run.read_exact(&mut record)?;
-        R::try_from(&record).map(Some).map_err(|_| ErrorKind::InvalidData.into())
-    };
-    Box::new(std::iter::from_fn(move || next().transpose()))
+impl<R: for<'a> TryFrom<&'a [u8]>> Source<R> {
+    /// Takes the next record.
+    fn next(&mut self) -> io::Result<Option<R>> {
+        let (run, cursor) = match self {
+            Self::Memory(records) => return Ok(records.next()),
+            Self::Run(run, cursor) => (run, cursor),
+        };
+        let Some((length, rest)) = run.rest(cursor)?.split_first_chunk() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        let record = R::try_from(&rest[..length]).map_err(|_| ErrorKind::InvalidData)?;
+        cursor.skip(size_of::<u32>() + length);
+        Ok(Some(record))
+    }
 }
 
 /// Merges sources.
-fn merge<R: Ord>(mut sources: Vec<Source<R>>) -> io::Result<impl Iterator<Item = io::Result<R>>> {
-    let mut heads = BinaryHeap::new();
-    for (number, source) in sources.iter_mut().enumerate() {
-        heads.extend(source.next().transpose()?.map(|record| Reverse((record, number))));
-    }
-    Ok(std::iter::from_fn(move || {
-        let Reverse((record, number)) = heads.pop()?;
-        match sources[number].next().transpose() {
-            Ok(next) => heads.extend(next.map(|next| Reverse((next, number)))),
-            Err(error) => return Some(Err(error)),
-        }
-        Some(Ok(record))
-    }))
+fn merge<R: Ord + for<'a> TryFrom<&'a [u8]>>(
+    mut sources: Vec<Source<R>>,
+) -> io::Result<impl Iterator<Item = io::Result<R>>> {
+    let mut merge = Merge::of(sources.len(), |source| sources[source].next())?;
+    Ok(std::iter::from_fn(move || merge.next(|source| sources[source].next()).transpose()))
 }
 
 #[cfg(test)]
@@ -144,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    fn sorted<R: AsRef<[u8]> + Ord + for<'a> TryFrom<&'a [u8]> + 'static>(records: Vec<R>, memory: usize) -> Vec<R> {
+    fn sorted<R: AsRef<[u8]> + Ord + for<'a> TryFrom<&'a [u8]>>(records: Vec<R>, memory: usize) -> Vec<R> {
         let directory = tempfile::tempdir().unwrap();
         let mut sorter = Sorter { memory, ..Sorter::new(directory.path()) };
         for record in records {
@@ -190,12 +181,15 @@ mod tests {
     #[test]
     fn a_run_that_was_cut_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let mut sorter = Sorter { memory: 16, ..Sorter::new(directory.path()) };
+        let told = format!("cannot sort in {}", directory.path().display());
+        let named =
+            |directory: &Path| File::options().read(true).write(true).create_new(true).open(directory.join("run"));
+        let mut sorter = Sorter { memory: 16, create: named, ..Sorter::new(directory.path()) };
         for record in [[1; 8], [2; 8]] {
             sorter.add(record).unwrap();
         }
-        sorter.levels[0][0].set_len(20).unwrap();
-        let records: Result<Vec<_>, _> = sorter.finish().unwrap().collect();
-        assert_eq!(records.unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        File::options().write(true).open(directory.path().join("run")).unwrap().set_len(20).unwrap();
+        let error = sorter.finish().map(|_| ()).unwrap_err();
+        assert_eq!((error.to_string(), error.kind()), (told, ErrorKind::UnexpectedEof));
     }
 }

@@ -13,6 +13,7 @@
 //!   readable.
 //! * [`FileError`]: what can be wrong with any file, including its path.
 //! * [`nameless`]: a file that only this process can reach.
+//! * [runs](RunFile): files of records in order, which are searched and merged.
 //!
 //! # Damage
 //!
@@ -24,11 +25,12 @@
 //!
 //! A file that is read as a whole takes a [`Header`] and [`frames`](FrameWriter), with [`Fields`]
 //! inside each frame. A small, frequent record takes [`varint`]s inside a frame of the journal. A
-//! file that only one process ever reads needs none of this; the runs of the seen set are such files.
+//! file that only one process ever reads needs none of this; a [`RunFile`] is such a file.
 
 mod file;
 pub(crate) mod frames;
 mod nameless;
+mod run;
 pub mod varint;
 
 pub use file::FileError;
@@ -39,3 +41,5 @@ pub(crate) use frames::{
 };
 pub(crate) use nameless::is_leftover;
 pub use nameless::nameless;
+pub(crate) use run::{BlockWriter, RunIndex};
+pub use run::{Merge, PAGE, RunCursor, RunFile, RunFileWriter, key_of};

@@ -2,11 +2,11 @@
 //! places of visits, in a sorted file.
 //!
 //! A row of the index has 16 bytes: the fingerprint of a page's key; and twice the place of its last visit, plus one if the page was gone
-//! then. The first fingerprint of each 256 rows is kept in memory: 32 kB for a million pages. A lookup reads 4 KiB. The file has no name,
+//! then. The first fingerprint of each 256 rows is kept in memory: 64 kB for a million pages. A lookup reads 4 KiB. The file has no name,
 //! so its space is freed however the process ends.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -16,14 +16,14 @@ use crate::crawl::error::CrawlError;
 use crate::crawl::lock::lock;
 use crate::crawl::records::{DonePage, Sink};
 use crate::crawl::sorter::Sorter;
-use crate::driver::own::nameless;
+use crate::driver::own::{PAGE, RunFile, RunFileWriter, key_of, nameless};
 use crate::driver::{VISITS, own};
 use crate::job::{FileError, Job};
 
 /// The pages that another job has visited, from its `pages.visits`. The job is only read. No crawl can run in it meanwhile.
 ///
 /// Opening it reads the heads of all visits: one pass over a file of some 120 bytes a page plus its links. They are sorted 64 MiB at a
-/// time. After that, each page takes 16 bytes of disk in the new job's directory and a quarter of a bit of memory.
+/// time. After that, each page takes 16 bytes of disk in the new job's directory and half a bit of memory.
 #[derive(Debug)]
 pub struct KnownPages {
     path: PathBuf,
@@ -134,58 +134,46 @@ fn heads(mut file: &File, mut take: impl FnMut(VisitHead, u64) -> io::Result<()>
     Ok(None)
 }
 
-/// Bytes of a row.
-const ROW: usize = 16;
-/// Rows read together.
-const PAGE: usize = 256;
 /// A fingerprint, and twice a place, plus one for a page that is gone; big-endian, so that rows sort as these numbers.
-type Row = [u8; ROW];
+type Row = [u8; 16];
 
 /// The index: one row for each page, sorted by fingerprint.
 #[derive(Debug)]
 struct VisitIndex {
-    file: Mutex<File>,
-    rows: u64,
+    /// The rows, and the page of them that was read last.
+    rows: Mutex<(RunFile<u64>, Vec<u8>)>,
     /// The number of rows whose pages are not gone.
     pages: u64,
-    /// The first fingerprint of each [`PAGE`] rows.
-    firsts: Vec<u64>,
 }
 
 /// The row of a visit.
 fn row_of(fingerprint: Fingerprint, place: u64, is_gone: bool) -> Row {
-    let mut row = [0; ROW];
+    let mut row = [0; size_of::<Row>()];
     row[..8].copy_from_slice(&fingerprint.bits().to_be_bytes());
     row[8..].copy_from_slice(&(place << 1 | u64::from(is_gone)).to_be_bytes());
     row
 }
 
-/// The two numbers of a row.
-fn numbers(row: &Row) -> [u64; 2] {
-    let numbers = row.as_chunks().0;
-    [numbers[0], numbers[1]].map(u64::from_be_bytes)
+/// Where the visit of a row is, and whether the page was gone then.
+fn place_of(row: &Row) -> (u64, bool) {
+    let place = row.last_chunk().map_or(0, |place| u64::from_be_bytes(*place));
+    (place >> 1, place & 1 == 1)
 }
 
 impl VisitIndex {
     /// Writes the rows to an unnamed file in a directory. If a page has several, the one with the highest place counts.
     fn of(rows: Sorter<Row>, directory: &Path) -> io::Result<Self> {
-        let (mut count, mut pages, mut firsts) = (0_u64, 0, Vec::new());
-        let mut to = BufWriter::with_capacity(1 << 16, nameless(directory)?);
+        let (mut pages, mut to) = (0, RunFileWriter::new(nameless(directory)?, PAGE));
         let mut rows = rows.finish()?.peekable();
         while let Some(row) = rows.next().transpose()? {
-            let [fingerprint, place] = numbers(&row);
-            if matches!(rows.peek(), Some(Ok(next)) if numbers(next)[0] == fingerprint) {
+            if matches!(rows.peek(), Some(Ok(next)) if key_of(next) == key_of(&row)) {
                 // A later visit of the same page exists.
                 continue;
             }
-            if count.is_multiple_of(PAGE as u64) {
-                firsts.push(fingerprint);
-            }
-            (count, pages) = (count + 1, pages + (!place & 1));
-            to.write_all(&row)?;
+            pages += u64::from(!place_of(&row).1);
+            to.push(key_of(&row), |page| page.extend_from_slice(&row))?;
         }
-        let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok(Self { file: Mutex::new(file), rows: count, pages, firsts })
+        Ok(Self { rows: Mutex::new((to.finish()?, Vec::new())), pages })
     }
 
     /// Pages that existed at their last visit.
@@ -195,17 +183,8 @@ impl VisitIndex {
 
     /// Where the last visit of a page is, and whether the page was gone then; `None` if there was no visit.
     fn find(&self, fingerprint: Fingerprint) -> io::Result<Option<(u64, bool)>> {
-        let bits = fingerprint.bits();
-        let Some(page) = self.firsts.partition_point(|&first| first <= bits).checked_sub(1) else { return Ok(None) };
-        let begin = (page * PAGE) as u64;
-        let rows = usize::try_from(self.rows - begin).unwrap_or(PAGE).min(PAGE);
-        let mut bytes = [0; PAGE * ROW];
-        let mut file = lock(&self.file);
-        file.seek(SeekFrom::Start(begin * ROW as u64))?;
-        file.read_exact(&mut bytes[..rows * ROW])?;
-        let rows = &bytes.as_chunks::<ROW>().0[..rows];
-        let found = rows.binary_search_by_key(&bits, |row| numbers(row)[0]).ok().map(|at| numbers(&rows[at])[1]);
-        Ok(found.map(|place| (place >> 1, place & 1 == 1)))
+        let (rows, page) = &mut *lock(&self.rows);
+        Ok(rows.find(fingerprint.bits(), page)?.map(|row| place_of(&row)))
     }
 }
 

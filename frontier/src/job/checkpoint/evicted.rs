@@ -154,8 +154,8 @@ impl EvictedHosts {
         let mut size = hosts.len() as u64;
         let mut runs = self.runs();
         let mut merged = Vec::new();
-        while let Some(run) = runs.pop_if(|run| run.hosts <= MERGE_RATIO * size) {
-            size += run.hosts;
+        while let Some(run) = runs.pop_if(|run| run.hosts() <= MERGE_RATIO * size) {
+            size += run.hosts();
             merged.insert(0, run);
         }
         // The filter comes first. A host that is only in the filter costs a useless read; a host that is only in a run would be lost.
@@ -348,7 +348,7 @@ mod tests {
             };
             evicted.each(&mut disk, show).unwrap();
             assert_eq!(all, model);
-            let sizes: Vec<_> = evicted.runs().iter().map(|run| run.hosts).collect();
+            let sizes: Vec<_> = evicted.runs().iter().map(|run| run.hosts()).collect();
             assert!(sizes.windows(2).all(|pair| pair[0] > MERGE_RATIO * pair[1]), "{sizes:?}");
             most = most.max(sizes.len());
         }

@@ -1,7 +1,8 @@
 //! Runs: files of evicted hosts, which are written once, searched, read, and merged.
 //!
-//! The first hash of each frame is in memory. So a host is found with one read of 4 KiB: a binary search finds its frame, and a linear
-//! search the host in it. A frame is closed once it has 4 KiB, so one with a large host is longer.
+//! Each block of a [run](crate::bytes::RunIndex) is a frame here, and the keys are the hashes of the hosts. The first hash of each frame is
+//! in memory. So a host is found with one read of 4 KiB: a binary search finds its frame, and a linear search the host in it. A frame is
+//! closed once it has 4 KiB, so one with a large host is longer.
 //!
 //! A run is written once, synced, and never changed. It counts when the summary of a checkpoint lists it. If a power cut leaves part of a
 //! run, no checkpoint lists that file, and the next process removes it. The page of [checkpoints](super) says which hosts are in a run, and
@@ -17,16 +18,17 @@
 //!
 //! A checkpoint merges the hosts that it evicts with the runs of similar size; a restore merges all runs to see each host once. Both
 //! take the memory of one frame per run, whatever the number of hosts.
-//!
-//! A billion hosts have at most thirty runs. So the next host is found by comparing the next hosts of all runs.
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::CheckpointError;
 use super::files::{self, BUFFER, EVICTED, RUN, name};
 use crate::address::{Fingerprint, FingerprintKey};
-use crate::bytes::{FileError, FrameWriter, HEAD_OF_FRAME, Header, open_frame, size_of_frame};
+use crate::bytes::{
+    BlockWriter, FileError, FrameWriter, HEAD_OF_FRAME, Header, Merge, RunCursor, RunIndex, open_frame, size_of_frame,
+};
 use crate::frontier::{IdleHost, idle_hosts};
 use crate::job::journal::Storage;
 
@@ -40,12 +42,7 @@ const FRAME: usize = 4096;
 pub(super) struct HostRun {
     /// Part of the file's name and header, and the seed of its frames' checksums.
     pub(super) number: u64,
-    /// The hash of each frame's first host, and where the frame begins.
-    frames: Vec<(Fingerprint, u64)>,
-    /// Where the last of these frames ends.
-    end: u64,
-    /// The number of hosts. A new run merges the newest runs that have few enough.
-    pub(super) hosts: u64,
+    frames: RunIndex<Fingerprint>,
 }
 
 /// The hash that a job's hosts are sorted by. It is seeded with the job's id, which no site knows, so a site cannot choose names that
@@ -66,64 +63,59 @@ impl HostRun {
         number: u64,
         mut show: impl FnMut(Fingerprint),
     ) -> Result<Self, CheckpointError> {
-        let mut run = Self { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
-        files::read(storage, RUN, EVICTED, (job, number), |frames| {
+        let frames = files::read(storage, RUN, EVICTED, (job, number), |frames| {
+            let mut index = RunIndex::beginning_at(Header::SIZE as u64);
             let mut last = None;
             loop {
                 let images = frames.next()?.to_vec();
                 if images.is_empty() {
-                    return frames.end();
+                    return frames.end().map(|()| index);
                 }
-                let mut bytes = 0;
-                for (nth, host) in idle_hosts(&images).enumerate() {
+                let (mut bytes, mut hosts, mut first) = (0, 0, None);
+                for host in idle_hosts(&images) {
                     bytes += host.image.len();
                     let this = (hash_of(job, host.key), host.key.to_owned());
                     if last.as_ref().is_some_and(|last| *last >= this) {
                         return Err(frames.damaged("hosts out of order"));
                     }
-                    if nth == 0 {
-                        run.frames.push((this.0, frames.offset()));
-                    }
                     show(this.0);
+                    first.get_or_insert(this.0);
                     last = Some(this);
-                    run.hosts += 1;
+                    hosts += 1;
                 }
-                if bytes != images.len() {
-                    return Err(frames.damaged("invalid hosts"));
-                }
-                run.end = frames.offset() + size_of_frame(images.len());
+                let first = first.filter(|_| bytes == images.len()).ok_or_else(|| frames.damaged("invalid hosts"))?;
+                index.push(first, size_of_frame(images.len()), hosts);
             }
         })?;
-        Ok(run)
+        Ok(Self { number, frames })
     }
 
-    /// The number of frames.
-    pub(super) fn len(&self) -> usize {
-        self.frames.len()
+    /// The number of hosts. A new run merges the newest runs that have few enough.
+    pub(super) fn hosts(&self) -> u64 {
+        self.frames.records()
     }
 
     /// Reads a frame into a buffer, and returns the range of its hosts there. The beginning of the next frame gives its length, so one read
     /// is enough. The checksum is checked each time: the disk may have failed since the run was opened.
-    pub(super) fn frame<S: Storage>(
+    fn frame<S: Storage>(
         &self,
         storage: &mut S,
         frame: usize,
         buffer: &mut Vec<u8>,
     ) -> Result<Range<usize>, CheckpointError> {
-        let offset = self.frames[frame].1;
-        let end = self.frames.get(frame + 1).map_or(self.end, |next| next.1);
         let name = name(RUN, self.number);
-        buffer.resize(usize::try_from(end - offset).unwrap_or(usize::MAX), 0);
-        let read = storage.read_at(&name, offset, buffer).map_err(FileError::of("read", storage.path(&name)))?;
+        buffer.resize(self.frames.size(frame), 0);
+        let read = storage.read_at(&name, self.frames.begin(frame), buffer);
+        let read = read.map_err(FileError::of("read", storage.path(&name)))?;
         let images = open_frame(&buffer[..read], self.number, frame as u64);
         let images = images.map_err(|reason| self.damaged(storage, frame, reason))?;
         Ok(HEAD_OF_FRAME..HEAD_OF_FRAME + images.len())
     }
 
     /// The error for a damaged frame.
-    pub(super) fn damaged(&self, storage: &impl Storage, frame: usize, reason: &'static str) -> CheckpointError {
+    fn damaged(&self, storage: &impl Storage, frame: usize, reason: &'static str) -> CheckpointError {
         let path = storage.path(&name(RUN, self.number));
-        FileError::Damaged { path, offset: self.frames[frame].1, reason }.into()
+        FileError::Damaged { path, offset: self.frames.begin(frame), reason }.into()
     }
 
     /// Reads the image of a host into a buffer, and returns its range there; `None` if this run lacks the host. Costs one read.
@@ -134,10 +126,7 @@ impl HostRun {
         key: &str,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Range<usize>>, CheckpointError> {
-        // The last frame that does not begin after the hash: all hosts of one hash are in one frame.
-        let Some(frame) = self.frames.partition_point(|(first, _)| *first <= hash).checked_sub(1) else {
-            return Ok(None);
-        };
+        let Some(frame) = self.frames.block_of(hash) else { return Ok(None) };
         let images = self.frame(storage, frame, buffer)?;
         let mut at = images.start;
         for host in idle_hosts(&buffer[images]) {
@@ -152,20 +141,17 @@ impl HostRun {
 
     /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
-        self.frames.capacity() * size_of::<(Fingerprint, u64)>()
+        self.frames.memory()
     }
 }
 
 /// Writes a run, host by host, in order. If that fails, the file stays until the draft that began it removes it.
 pub(super) struct HostRunWriter {
+    number: u64,
     name: String,
+    blocks: BlockWriter<Fingerprint>,
     /// Frames that the storage does not have yet: 256 KiB, and at most one frame more.
     frames: FrameWriter<Vec<u8>>,
-    /// The hosts of the frame that is being filled.
-    images: Vec<u8>,
-    /// The hash of the last host.
-    last: Option<Fingerprint>,
-    run: HostRun,
 }
 
 impl HostRunWriter {
@@ -176,56 +162,32 @@ impl HostRunWriter {
         storage.create(&name).map_err(FileError::of("create", storage.path(&name)))?;
         let frames = files::begin(Vec::new(), EVICTED, job, number);
         let frames = frames.map_err(FileError::of("write", storage.path(&name)))?;
-        let run = HostRun { number, frames: Vec::new(), end: Header::SIZE as u64, hosts: 0 };
-        Ok(Self { name, frames, images: Vec::new(), last: None, run })
+        Ok(Self { number, name, blocks: BlockWriter::new(FRAME, Header::SIZE as u64), frames })
     }
 
-    /// Appends a host, which must follow the last one in the order of hashes and keys. A full frame stays open for more hosts of the
-    /// same hash, so that a search reads only one frame.
+    /// Appends a host, which must follow the last one in the order of hashes and keys.
     pub(super) fn push<S: Storage>(
         &mut self,
         storage: &mut S,
         hash: Fingerprint,
         image: &[u8],
     ) -> Result<(), CheckpointError> {
-        if self.images.len() >= FRAME && self.last != Some(hash) {
-            self.close_frame(storage)?;
-        }
-        if self.images.is_empty() {
-            self.run.frames.push((hash, self.run.end));
-        }
-        self.images.extend_from_slice(image);
-        self.last = Some(hash);
-        self.run.hosts += 1;
+        let pushed =
+            self.blocks.push(hash, |block| block.extend_from_slice(image), |block| seal(&mut self.frames, block));
+        pushed.map_err(FileError::of("write", storage.path(&self.name)))?;
         if self.frames.to().len() >= BUFFER {
             self.write(storage)?;
         }
         Ok(())
     }
 
-    /// Ends the run and syncs it. The caller syncs its name.
+    /// Ends the run with the empty frame, and syncs it. The caller syncs its name.
     pub(super) fn end<S: Storage>(mut self, storage: &mut S) -> Result<HostRun, CheckpointError> {
-        if !self.images.is_empty() {
-            self.close_frame(storage)?;
-        }
-        self.close(storage)?;
+        let closed = self.blocks.close(|block| seal(&mut self.frames, block)).and_then(|()| self.frames.end());
+        closed.map_err(FileError::of("write", storage.path(&self.name)))?;
         self.write(storage)?;
         storage.sync(&self.name).map_err(FileError::of("sync", storage.path(&self.name)))?;
-        Ok(self.run)
-    }
-
-    /// Closes a frame that has hosts, and counts its bytes.
-    fn close_frame<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
-        self.close(storage)?;
-        self.run.end += size_of_frame(self.images.len());
-        self.images.clear();
-        Ok(())
-    }
-
-    /// Closes the frame. Without hosts it is the empty frame at the end.
-    fn close<S: Storage>(&mut self, storage: &S) -> Result<(), CheckpointError> {
-        let closed = self.frames.put(&self.images).end();
-        Ok(closed.map_err(FileError::of("write", storage.path(&self.name)))?)
+        Ok(HostRun { number: self.number, frames: self.blocks.into_index() })
     }
 
     /// Hands the gathered frames to the storage.
@@ -233,6 +195,12 @@ impl HostRunWriter {
         let bytes = std::mem::take(self.frames.to());
         Ok(storage.append(&self.name, &bytes).map_err(FileError::of("write", storage.path(&self.name)))?)
     }
+}
+
+/// Writes a block as a frame.
+fn seal(frames: &mut FrameWriter<Vec<u8>>, block: &[u8]) -> io::Result<u64> {
+    frames.put(block).end()?;
+    Ok(size_of_frame(block.len()))
 }
 
 /// Hosts in the order of a run, with their hashes. Hosts of one hash are sorted by their keys, so that the order is total and a merge
@@ -249,6 +217,7 @@ pub(super) struct HostMerge {
     job: u64,
     /// The newest first.
     sources: Vec<Source>,
+    merge: Merge<(Fingerprint, Box<str>)>,
     /// The image of the host that was returned last.
     image: Vec<u8>,
     /// The run and the frame that this image came from; `None` if it came from memory.
@@ -258,20 +227,9 @@ pub(super) struct HostMerge {
 /// A run on disk, or images in memory that are to become a run.
 struct Source {
     run: Option<Arc<HostRun>>,
-    /// The frame that is read next.
-    frame: usize,
-    buffer: Vec<u8>,
-    /// The part of the buffer that is not read yet.
-    rest: Range<usize>,
-    /// The next host; its image is at the beginning of the rest.
-    head: Option<Head>,
-}
-
-/// The next host of a source. It has a copy of the key, to compare the sources by.
-struct Head {
-    hash: Fingerprint,
-    key: Box<str>,
-    /// Bytes of the image.
+    /// At the image of the next host.
+    cursor: RunCursor,
+    /// Bytes of this image.
     length: usize,
 }
 
@@ -283,19 +241,14 @@ impl HostMerge {
         images: Vec<u8>,
         runs: impl DoubleEndedIterator<Item = &'a Arc<HostRun>>,
     ) -> Result<Self, CheckpointError> {
-        let rest = 0..images.len();
-        let mut sources = vec![Source { run: None, frame: 0, buffer: images, rest, head: None }];
+        let mut sources = vec![Source { run: None, cursor: RunCursor::over(images), length: 0 }];
         sources.extend(runs.rev().map(|run| Source {
             run: Some(Arc::clone(run)),
-            frame: 0,
-            buffer: Vec::new(),
-            rest: 0..0,
-            head: None,
+            cursor: RunCursor::default(),
+            length: 0,
         }));
-        for source in &mut sources {
-            source.advance(storage, job)?;
-        }
-        Ok(Self { job, sources, image: Vec::new(), place: None })
+        let merge = Merge::of(sources.len(), |at| sources[at].advance(storage, job))?;
+        Ok(Self { job, sources, merge, image: Vec::new(), place: None })
     }
 
     /// The next host's hash and image; `None` after the last one. Older images of the same host are skipped.
@@ -306,20 +259,19 @@ impl HostMerge {
         &mut self,
         storage: &mut S,
     ) -> Result<Option<(Fingerprint, &[u8])>, CheckpointError> {
-        let heads = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.head.as_ref()?, at)));
-        // Among equal hosts, the newest source goes first: its number is the lowest.
-        let Some((first, at)) = heads.min_by_key(|(head, at)| (head.hash, &head.key, *at)) else { return Ok(None) };
-        let (hash, key) = (first.hash, first.key.clone());
-        let source = &self.sources[at];
-        self.image.clear();
-        self.image.extend_from_slice(&source.buffer[source.rest.start..][..first.length]);
-        self.place = source.run.clone().map(|run| (run, source.frame - 1));
-        for source in &mut self.sources[at..] {
-            if source.head.as_ref().is_some_and(|head| head.hash == hash && head.key == key) {
-                source.advance(storage, self.job)?;
-            }
+        let Self { job, sources, merge, image, place } = self;
+        let first = merge.next(|at| {
+            let Source { run, cursor, length } = &sources[at];
+            image.clear();
+            image.extend_from_slice(&cursor.rest()[..*length]);
+            *place = run.clone().map(|run| (run, cursor.block()));
+            sources[at].advance(storage, *job)
+        })?;
+        let Some(first) = first else { return Ok(None) };
+        while merge.least() == Some(&first) {
+            merge.next(|at| sources[at].advance(storage, *job))?;
         }
-        Ok(Some((hash, &self.image)))
+        Ok(Some((first.0, image)))
     }
 
     /// The error for the image that was returned last, which came from a run and is not a host.
@@ -330,19 +282,19 @@ impl HostMerge {
 }
 
 impl Source {
-    /// Goes on to the next host, and reads the next frame if this one is used up.
-    fn advance<S: Storage>(&mut self, storage: &mut S, job: u64) -> Result<(), CheckpointError> {
-        self.rest.start += self.head.take().map_or(0, |head| head.length);
-        if self.rest.is_empty()
-            && let Some(run) = self.run.as_ref().filter(|run| self.frame < run.len())
-        {
-            self.rest = run.frame(storage, self.frame, &mut self.buffer)?;
-            self.frame += 1;
+    /// Goes on to the next host, and returns its hash and key. Reads the next frame if this one is used up.
+    fn advance<S: Storage>(
+        &mut self,
+        storage: &mut S,
+        job: u64,
+    ) -> Result<Option<(Fingerprint, Box<str>)>, CheckpointError> {
+        self.cursor.skip(self.length);
+        if let Some(run) = &self.run {
+            self.cursor.fill(&run.frames, |frame, buffer| run.frame(storage, frame, buffer))?;
         }
         // The frame's checksum was right, and the run was checked when it was opened.
-        let next = idle_hosts(&self.buffer[self.rest.clone()]).next();
-        self.head =
-            next.map(|host| Head { hash: hash_of(job, host.key), key: host.key.into(), length: host.image.len() });
-        Ok(())
+        let next = idle_hosts(self.cursor.rest()).next();
+        self.length = next.as_ref().map_or(0, |host| host.image.len());
+        Ok(next.map(|host| (hash_of(job, host.key), host.key.into())))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 
-use super::run::{Cursor, Merge, Run, RunWriter};
+use super::run::{Ascending, Run, RunWriter};
 use super::window::Sighting;
 use crate::address::Fingerprint;
 use crate::seen::probes::Probes;
@@ -35,6 +35,8 @@ pub(in crate::seen) struct Verified {
     recent: Vec<u64>,
     /// The oldest first, which is the largest.
     runs: Vec<Run>,
+    /// The page of a run that was read last.
+    page: Vec<u8>,
     /// The counts, without the runs' numbers.
     pub(in crate::seen) counts: VerifiedStatistics,
     /// The first error of the disk.
@@ -59,6 +61,7 @@ impl Verified {
             room: MIN_ROOM,
             recent: vec![0; 2 * MIN_ROOM],
             runs: Vec::new(),
+            page: Vec::new(),
             counts: VerifiedStatistics::default(),
             failure: None,
         }
@@ -92,7 +95,7 @@ impl Verified {
             return true;
         }
         for run in self.runs.iter().rev() {
-            match run.holds(bits, &mut self.counts.pages_read) {
+            match run.holds(bits, &mut self.page, &mut self.counts.pages_read) {
                 Ok(false) => {}
                 Ok(true) => {
                     self.recent[slot] = bits;
@@ -121,7 +124,7 @@ impl Verified {
     ///
     /// # Errors
     /// If a run cannot be read.
-    pub(in crate::seen) fn ascending(&self) -> io::Result<Merge<'_>> {
+    pub(in crate::seen) fn ascending(&self) -> io::Result<Ascending<'_>> {
         self.merge_from(0)
     }
 
@@ -144,10 +147,10 @@ impl Verified {
         self.settle(0, run);
     }
 
-    /// Bytes of memory allocated: the fresh and the recent fingerprints, and one for each page of the runs.
+    /// Bytes of memory allocated: the fresh and the recent fingerprints, those that the runs' pages begin with, and one page.
     pub(in crate::seen) fn bytes(&self) -> usize {
         let runs = self.runs.iter().map(Run::bytes).sum::<usize>() + self.runs.capacity() * size_of::<Run>();
-        self.fresh.bytes() + self.recent.capacity() * size_of::<u64>() + runs
+        self.fresh.bytes() + self.recent.capacity() * size_of::<u64>() + runs + self.page.capacity()
     }
 
     pub(in crate::seen) fn statistics(&self) -> VerifiedStatistics {
@@ -185,10 +188,8 @@ impl Verified {
     }
 
     /// A merge of the runs from this one on and of the fresh fingerprints.
-    fn merge_from(&self, from: usize) -> io::Result<Merge<'_>> {
-        let mut cursors: Vec<_> = self.runs[from..].iter().map(Cursor::over).collect::<io::Result<_>>()?;
-        cursors.push(Cursor::of(self.fresh.ascending()));
-        Ok(Merge(cursors))
+    fn merge_from(&self, from: usize) -> io::Result<Ascending<'_>> {
+        Ascending::of(&self.runs[from..], self.fresh.ascending())
     }
 
     /// Replaces the runs from this one on, and the fresh ones, by one run. The fresh ones become the recent ones.
@@ -211,7 +212,7 @@ impl Verified {
 /// A run being written, of its own fingerprints and of others.
 #[derive(Debug)]
 pub(in crate::seen) struct Union<'a> {
-    ours: Merge<'a>,
+    ours: Ascending<'a>,
     to: RunWriter,
 }
 
