@@ -18,7 +18,7 @@
 //! **Calls are idempotent.** A URL that is sent again is `seen`, and a completion that is sent again gets the first answer again: see
 //! [`LeaseToken`](crate::frontier::LeaseToken).
 
-mod access;
+pub(crate) mod access;
 pub mod core;
 pub mod filters;
 pub mod http;

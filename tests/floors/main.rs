@@ -59,8 +59,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "src/crawl/http/identity.rs",
             "src/crawl/http/identity_keys.rs",
             "src/crawl/http/proxy/address.rs",
-            "src/serve/http/door.rs",
-            "src/cli/dashboard/door.rs",
+            "src/serve/access/token.rs",
         ],
     ),
     ("ipnet", &["src/crawl/http/network.rs"]),
@@ -145,7 +144,7 @@ const DOORS: &[(&str, &[&str])] = &[
     // Requests, heads and pieces of bodies, for every client.
     // Strings of commands, too.
     ("bytes", &["src/crawl/http/", "src/serve/http/", "src/serve/resp/"]),
-    ("http", &["src/crawl/", "src/serve/http/"]),
+    ("http", &["src/crawl/", "src/serve/access/", "src/serve/http/"]),
     // The client, the servers.
     ("hyper", &["src/crawl/http/", "src/simulate/server.rs", "src/serve/http/", "src/cli/dashboard/mod.rs"]),
     // Connectors; the I/O of a connection.

@@ -1,9 +1,8 @@
 //! The door of the live page: which requests are let in, and the headers of each answer.
 
 use std::fmt::Write;
-use std::net::IpAddr;
+use std::io;
 
-use aws_lc_rs::hmac;
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
@@ -12,18 +11,16 @@ use axum::http::header::{
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine};
+
+use crate::serve::access::{SecretToken, is_this_machine};
 
 /// Lets requests in, or says why not.
 #[derive(Debug)]
 pub(super) struct Door {
-    /// The tag of the token that every request must carry, if there is one.
-    token: Option<hmac::Tag>,
-    /// The token that only the page itself carries.
-    page_token: String,
-    page_tag: hmac::Tag,
-    /// Drawn at the start. Texts are compared by their tags, so timing does not reveal where they differ.
-    key: hmac::Key,
+    /// The token that every request must carry, if there is one.
+    token: Option<SecretToken>,
+    /// The token that only the page itself carries: as text, and to be compared.
+    page_token: (String, SecretToken),
 }
 
 /// Why a request is not let in.
@@ -53,24 +50,24 @@ pub(super) const REPORT_POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 impl Door {
-    /// With a token, every request that has it is let in; without a token, only requests from this machine. `None` if the system has no
-    /// random numbers.
-    pub(super) fn new(token: Option<&str>) -> Option<Self> {
-        let random = SystemRandom::new();
-        let key = hmac::Key::generate(hmac::HMAC_SHA256, &random).ok()?;
+    /// With a token, every request that has it is let in; without a token, only requests from this machine.
+    ///
+    /// # Errors
+    /// If the token is empty, or the system has no random numbers.
+    pub(super) fn new(token: Option<&str>) -> io::Result<Self> {
         let mut drawn = [0; 16];
-        random.fill(&mut drawn).ok()?;
+        SystemRandom::new().fill(&mut drawn).map_err(|_| io::Error::other("the system has no random numbers"))?;
         let page_token = drawn.iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        let tag = |text: &str| hmac::sign(&key, text.as_bytes());
-        Some(Self { token: token.map(tag), page_tag: tag(&page_token), page_token, key })
+        let secret = SecretToken::new(&page_token)?;
+        Ok(Self { token: token.map(SecretToken::new).transpose()?, page_token: (page_token, secret) })
     }
 
     /// The token that the page shows when it acts.
     pub(super) fn page_token(&self) -> &str {
-        &self.page_token
+        &self.page_token.0
     }
 
     /// Lets a request in, or says why not.
@@ -80,12 +77,8 @@ impl Door {
         match &self.token {
             None if !is_this_machine(host) => return Err(NotLetIn::OtherName),
             None => {}
-            Some(token) => {
-                let given = text(&AUTHORIZATION).and_then(token_in).ok_or(NotLetIn::Stranger)?;
-                if !self.is_same(&given, token) {
-                    return Err(NotLetIn::Stranger);
-                }
-            }
+            Some(token) if text(&AUTHORIZATION).is_some_and(|given| token.is_in(given)) => {}
+            Some(_) => return Err(NotLetIn::Stranger),
         }
         let site = text(&FETCH_SITE);
         let is_from_elsewhere = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
@@ -99,13 +92,8 @@ impl Door {
         let is_own = |origin: &str| {
             ["http://", "https://"].iter().any(|scheme| origin.strip_prefix(scheme).is_some_and(|rest| rest == host))
         };
-        let is_by_page = text(&PAGE_TOKEN).is_some_and(|given| self.is_same(given.as_bytes(), &self.page_tag));
+        let is_by_page = text(&PAGE_TOKEN).is_some_and(|given| self.page_token.1.is(given.as_bytes()));
         if is_by_page && text(&ORIGIN).is_none_or(is_own) { Ok(()) } else { Err(NotLetIn::OtherPage) }
-    }
-
-    /// Compares in constant time.
-    fn is_same(&self, given: &[u8], tag: &hmac::Tag) -> bool {
-        hmac::verify(&self.key, given, tag.as_ref()).is_ok()
     }
 }
 
@@ -141,28 +129,6 @@ pub(super) fn dressed(mut response: Response) -> Response {
     response
 }
 
-/// Whether a name, with or without a port, always means this machine, whatever DNS says.
-fn is_this_machine(host: &str) -> bool {
-    let Ok(authority) = host.parse::<Authority>() else { return false };
-    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
-}
-
-/// The token in a header: `Bearer TOKEN`, or `Basic` with any name and the token as password.
-fn token_in(authorization: &str) -> Option<Vec<u8>> {
-    let (kind, rest) = authorization.split_once(' ')?;
-    if kind.eq_ignore_ascii_case("bearer") {
-        return Some(rest.as_bytes().to_vec());
-    }
-    if !kind.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    // The padding may be left out.
-    let pair = BASE64_STANDARD_NO_PAD.decode(rest.trim_end_matches('=')).ok()?;
-    let colon = pair.iter().position(|byte| *byte == b':')?;
-    Some(pair[colon + 1..].to_vec())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,41 +141,18 @@ mod tests {
     #[test]
     fn without_a_token_only_names_of_this_machine_are_answered() {
         let door = Door::new(None).unwrap();
-        for (host, is_let_in) in [
-            ("localhost", true),
-            ("LOCALHOST:8080", true),
-            ("127.0.0.1:8080", true),
-            ("127.9.9.9", true),
-            ("[::1]:8080", true),
-            ("192.168.0.1:8080", false),
-            ("evil.example:8080", false),
-            ("localhost.evil.example", false),
-            ("127.0.0.1.evil.example", false),
-            ("", false),
-        ] {
-            let expected = if is_let_in { Ok(()) } else { Err(NotLetIn::OtherName) };
-            assert_eq!(ask(&door, &Method::GET, &[("host", host)]), expected, "{host}");
-        }
+        assert_eq!(ask(&door, &Method::GET, &[("host", "localhost:8080")]), Ok(()));
+        assert_eq!(ask(&door, &Method::GET, &[("host", "evil.example:8080")]), Err(NotLetIn::OtherName));
         assert_eq!(ask(&door, &Method::GET, &[]), Err(NotLetIn::OtherName));
     }
 
     #[test]
     fn with_a_token_everybody_needs_it() {
         let door = Door::new(Some("open sesame")).unwrap();
-        for (authorization, is_let_in) in [
-            ("Bearer open sesame", true),
-            // The example of RFC 7617: Aladdin:open sesame.
-            ("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", true),
-            ("basic QWxhZGRpbjpvcGVuIHNlc2FtZQ", true),
-            ("Bearer open sesam", false),
-            ("Bearer open sesame ", false),
-            ("Basic open sesame", false),
-            ("Bearer", false),
-        ] {
-            let headers = [("host", "crawl.example"), ("authorization", authorization)];
-            let expected = if is_let_in { Ok(()) } else { Err(NotLetIn::Stranger) };
-            assert_eq!(ask(&door, &Method::GET, &headers), expected, "{authorization}");
-        }
+        let with = |given| ask(&door, &Method::GET, &[("host", "crawl.example"), ("authorization", given)]);
+        assert_eq!(with("Bearer open sesame"), Ok(()));
+        assert_eq!(with("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), Ok(()), "Aladdin:open sesame");
+        assert_eq!(with("Bearer open sesames"), Err(NotLetIn::Stranger));
         assert_eq!(ask(&door, &Method::GET, &[("host", "localhost")]), Err(NotLetIn::Stranger));
     }
 

@@ -117,7 +117,7 @@ impl LivePage {
     /// In words: if the address is not available, or the token cannot be read.
     async fn listen(address: SocketAddr, token: Option<&Secret>) -> Result<Self, String> {
         let token = token.map(Secret::read).transpose()?;
-        let door = Door::new(token.as_deref()).ok_or("the system has no random numbers")?;
+        let door = Door::new(token.as_deref()).map_err(|error| error.to_string())?;
         let cannot = |error| format!("cannot listen at {address}: {error}");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;

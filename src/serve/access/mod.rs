@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `token` | compares the token, in constant time |
+//! | `token` | finds the token in a request, and tells this machine from others |
 //! | `tls` | the certificate, and the handshake |
 //! | `stalls` | ends connections whose clients do not take their answers |
 
@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 
 pub(super) use stalls::Impatient;
 pub use tls::{Certificate, CertificateError};
-pub(super) use token::SecretToken;
+pub(crate) use token::{SecretToken, is_this_machine};
 
 /// Who may connect, and whether connections are encrypted.
 #[derive(Clone, Debug, Default)]
