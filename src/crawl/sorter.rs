@@ -115,7 +115,8 @@ impl<R: for<'a> TryFrom<&'a [u8]>> Source<R> {
         };
         let Some((length, rest)) = run.rest(cursor)?.split_first_chunk() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
-        let record = R::try_from(&rest[..length]).map_err(|_| ErrorKind::InvalidData)?;
+        // The disk may have failed since the run was written.
+        let record = rest.get(..length).and_then(|record| R::try_from(record).ok()).ok_or(ErrorKind::InvalidData)?;
         cursor.skip(size_of::<u32>() + length);
         Ok(Some(record))
     }
