@@ -211,8 +211,9 @@ fn parse(base: Option<&Parsed>, query: Option<&QueryEncoder>, text: &str) -> Res
 
 /// Whether a text has, before its fragment, a placeholder for a script: `{{…}}`.
 fn is_template(text: &str) -> bool {
-    let text = text.split('#').next().unwrap_or_default();
-    text.split_once("{{").is_some_and(|(_, rest)| rest.contains("}}"))
+    // Most texts have no brace.
+    text.bytes().any(|byte| byte == b'{')
+        && text.split('#').next().and_then(|text| text.split_once("{{")).is_some_and(|(_, rest)| rest.contains("}}"))
 }
 
 fn check_length(length: usize, limit: usize) -> Result<(), AddressError> {

@@ -75,11 +75,13 @@ pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -
         let begin = words.read;
         let title = title.take();
         let window = &text[begin..title.unwrap_or(text.len().min(begin + WINDOW))];
-        let mut letters = letters(window);
+        let Marks { mut letters, opens, closes } = Marks::of(window);
         let (mut at, mut long) = (0, 0);
-        while let Some(tag) = memchr(b'<', &window[at..]) {
-            let tag = at + tag;
-            after = text.len() - after_tag(&text[begin + tag..]).len();
+        while let Some(tag) = next(&opens, at) {
+            after = after_raw(text, begin + tag).unwrap_or_else(|| match next(&closes, tag) {
+                Some(close) => begin + close + 1,
+                None => after_close(text, begin + window.len()),
+            });
             at = window.len().min(after - begin);
             clear(&mut letters, tag..at);
             long += if at - tag < LONG { 0 } else { at - tag };
@@ -150,7 +152,10 @@ impl Words {
         let Title { hashes, numbers, .. } = self.title;
         let are_few = |numbers: usize, words: usize| numbers * FEW_NUMBERS <= words;
         let unite = |words: &mut [u32]| {
-            words.iter_mut().filter(|hash| **hash & NUMBER != 0).for_each(|hash| *hash = NUMBER);
+            // Without a branch, so that several are done at once.
+            for hash in words {
+                *hash = if *hash & NUMBER == 0 { *hash } else { NUMBER };
+            }
         };
         let are_few_in_all = are_few(self.numbers, self.hashes.len());
         if is_split && are_few(self.numbers - numbers, self.hashes.len() - hashes) != are_few_in_all {
@@ -185,20 +190,24 @@ fn whole_words(bits: &Bits, length: usize) -> usize {
     if letters < length { length - letters } else { length }
 }
 
-/// The text after a tag or a comment; for a script or style, after its end.
-fn after_tag(text: &[u8]) -> &[u8] {
-    let end = match text.get(1) {
-        Some(b'!') if text.starts_with(b"<!--") => memmem::find(text, b"-->").map(|at| at + 3),
-        Some(b's' | b'S') => match raw_end(text) {
-            Some(close) => {
-                let mut ends = memmem::find_iter(text, b"</");
-                ends.find(|at| starts_with(&text[*at..], close)).map(|at| at + close.len())
-            }
-            None => memchr(b'>', text).map(|at| at + 1),
-        },
-        _ => memchr(b'>', text).map(|at| at + 1),
+/// Where the comment, script or style ends that begins here; `None` if it is any other tag.
+fn after_raw(text: &[u8], begin: usize) -> Option<usize> {
+    let tag = &text[begin..];
+    let end = match tag.get(1) {
+        Some(b'!') if tag.starts_with(b"<!--") => memmem::find(tag, b"-->").map(|at| at + 3),
+        Some(b's' | b'S') => {
+            let close = raw_end(tag)?;
+            memmem::find_iter(tag, b"</").find(|at| starts_with(&tag[*at..], close)).map(|at| at + close.len())
+        }
+        _ => return None,
     };
-    end.map_or(&[], |end| &text[end..])
+    Some(end.map_or(text.len(), |end| begin + end))
+}
+
+/// Where a tag ends whose `>` is not before this place.
+#[cold]
+fn after_close(text: &[u8], from: usize) -> usize {
+    memchr(b'>', &text[from..]).map_or(text.len(), |at| from + at + 1)
 }
 
 /// Where the title of a page ends, if that is among the first bytes.
@@ -220,34 +229,69 @@ fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
 /// A bit for each byte of the text being read.
 type Bits = [u64; WINDOW / BLOCK];
 
-/// The bytes that belong to words: letters, digits and everything beyond ASCII.
-fn letters(text: &[u8]) -> Bits {
-    #[inline(always)]
-    fn mark<S: Simd>(simd: S, text: &[u8], bits: &mut Bits) {
-        let (blocks, rest) = text.as_chunks::<BLOCK>();
-        let mut last = [0; BLOCK];
-        last[..rest.len()].copy_from_slice(rest);
-        for (word, block) in bits.iter_mut().zip(blocks.iter().chain([&last])) {
-            let bytes = u8x64::from_slice(simd, block);
-            let lower = bytes | 0x20;
-            let digits = bytes.simd_ge(b'0') & bytes.simd_le(b'9');
-            let letters = lower.simd_ge(b'a') & lower.simd_le(b'z') | bytes.simd_ge(0x80);
-            *word = (digits | letters).to_bitmask();
+/// A window of a text, with a bit for each of its bytes.
+struct Marks {
+    /// The bytes that belong to words: letters, digits and everything beyond ASCII.
+    letters: Bits,
+    /// Each `<`.
+    opens: Bits,
+    /// Each `>`.
+    closes: Bits,
+}
+
+impl Marks {
+    fn of(text: &[u8]) -> Self {
+        #[inline(always)]
+        fn mark<S: Simd>(simd: S, text: &[u8], marks: &mut Marks) {
+            let (blocks, rest) = text.as_chunks::<BLOCK>();
+            let mut last = [0; BLOCK];
+            last[..rest.len()].copy_from_slice(rest);
+            let Marks { letters, opens, closes } = marks;
+            let words = letters.iter_mut().zip(opens).zip(closes);
+            for (((word, open), close), block) in words.zip(blocks.iter().chain([&last])) {
+                let bytes = u8x64::from_slice(simd, block);
+                let lower = bytes | 0x20;
+                let digits = bytes.simd_ge(b'0') & bytes.simd_le(b'9');
+                let letters = lower.simd_ge(b'a') & lower.simd_le(b'z') | bytes.simd_ge(0x80);
+                *word = (digits | letters).to_bitmask();
+                *open = bytes.simd_eq(b'<').to_bitmask();
+                *close = bytes.simd_eq(b'>').to_bitmask();
+            }
         }
+        const NONE: Bits = [0; WINDOW / BLOCK];
+        let mut marks = Self { letters: NONE, opens: NONE, closes: NONE };
+        dispatch!(Level::new(), simd => mark(simd, text, &mut marks));
+        marks
     }
-    let mut bits = [0; WINDOW / BLOCK];
-    dispatch!(Level::new(), simd => mark(simd, text, &mut bits));
-    bits
+}
+
+/// The first bit from this place on.
+#[inline]
+fn next(bits: &Bits, from: usize) -> Option<usize> {
+    let mut block = from / BLOCK;
+    let mut rest = bits.get(block)? & !0 << (from % BLOCK);
+    while rest == 0 {
+        block += 1;
+        rest = *bits.get(block)?;
+    }
+    Some(block * BLOCK + rest.trailing_zeros() as usize)
 }
 
 /// Clears the bits of a range.
+#[inline]
 fn clear(bits: &mut Bits, range: Range<usize>) {
-    let mut from = range.start;
-    while from < range.end {
-        let block = from / BLOCK;
-        let to = range.end.min((block + 1) * BLOCK);
-        bits[block] &= !(!0 >> (BLOCK - (to - from)) << (from % BLOCK));
-        from = to;
+    if range.is_empty() {
+        return;
+    }
+    let (first, last) = (range.start / BLOCK, (range.end - 1) / BLOCK);
+    // The bits before the range in its first block, and those after it in its last.
+    let (before, after) = (!(!0 << (range.start % BLOCK)), !1 << ((range.end - 1) % BLOCK));
+    if first == last {
+        bits[first] &= before | after;
+    } else {
+        bits[first] &= before;
+        bits[first + 1..last].fill(0);
+        bits[last] &= after;
     }
 }
 
