@@ -90,7 +90,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "frontier/src/seen/layouts/lines/",
             "frontier/src/seen/layouts/quotient/",
             "src/crawl/html/stream/marks.rs",
-            "src/crawl/html/words.rs",
+            "src/crawl/html/word_marks.rs",
         ],
     ),
     ("csv", &["src/cli/record_table.rs"]),

@@ -7,7 +7,7 @@
 //! | the tree from which fields are selected | `tree` |
 //! | whether a body is HTML | `sniff` |
 //! | URLs in structured data | `json_ld` |
-//! | a page's words, by which similar pages are recognized | `words` |
+//! | a page's words, by which similar pages are recognized | `words`, from the bits that `word_marks` makes |
 
 mod charset;
 mod harvest;
@@ -16,6 +16,7 @@ mod page;
 mod sniff;
 mod stream;
 mod tree;
+mod word_marks;
 mod words;
 
 use super::ParseOptions;

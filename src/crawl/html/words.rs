@@ -10,18 +10,14 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use fearless_simd::prelude::*;
-use fearless_simd::{Level, Simd, dispatch, u8x64};
 use memchr::{memchr, memmem};
+
+use super::word_marks::{WINDOW, WordMarks, clear, each, next, whole_words};
 
 /// At most this many bytes of a page are read for words after its title, and as many before, not counting [long](LONG) markup.
 const READ: usize = 8 * 1024;
 /// Markup of at least this many bytes is a script, a style or a picture, and counts toward no limit.
 const LONG: usize = 256;
-/// Bytes read at once.
-const WINDOW: usize = 8 * 1024;
-/// Bytes compared at once.
-const BLOCK: usize = 64;
 /// This word replaces the names of months and weekdays.
 const DATE: u32 = 2;
 /// If more than one word in this many is a number, a text's numbers matter.
@@ -75,7 +71,7 @@ pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -
         let begin = words.read;
         let title = title.take();
         let window = &text[begin..title.unwrap_or(text.len().min(begin + WINDOW))];
-        let Marks { mut letters, opens, closes } = Marks::of(window);
+        let WordMarks { mut letters, opens, closes } = WordMarks::of(window);
         let (mut at, mut long) = (0, 0);
         while let Some(tag) = next(&opens, at) {
             after = after_raw(text, begin + tag).unwrap_or_else(|| match next(&closes, tag) {
@@ -183,13 +179,6 @@ impl Words {
     }
 }
 
-/// The number of bytes of a window without a word at its end that may go on after it; the whole window if it is one long word.
-fn whole_words(bits: &Bits, length: usize) -> usize {
-    let is_set = |at: &usize| bits[at / BLOCK] & 1 << (at % BLOCK) != 0;
-    let letters = (0..length).rev().take_while(is_set).count();
-    if letters < length { length - letters } else { length }
-}
-
 /// Where the comment, script or style ends that begins here; `None` if it is any other tag.
 fn after_raw(text: &[u8], begin: usize) -> Option<usize> {
     let tag = &text[begin..];
@@ -224,98 +213,6 @@ fn raw_end(text: &[u8]) -> Option<&'static [u8]> {
 
 fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-}
-
-/// A bit for each byte of the text being read.
-type Bits = [u64; WINDOW / BLOCK];
-
-/// A window of a text, with a bit for each of its bytes.
-struct Marks {
-    /// The bytes that belong to words: letters, digits and everything beyond ASCII.
-    letters: Bits,
-    /// Each `<`.
-    opens: Bits,
-    /// Each `>`.
-    closes: Bits,
-}
-
-impl Marks {
-    fn of(text: &[u8]) -> Self {
-        #[inline(always)]
-        fn mark<S: Simd>(simd: S, text: &[u8], marks: &mut Marks) {
-            let (blocks, rest) = text.as_chunks::<BLOCK>();
-            let mut last = [0; BLOCK];
-            last[..rest.len()].copy_from_slice(rest);
-            let Marks { letters, opens, closes } = marks;
-            let words = letters.iter_mut().zip(opens).zip(closes);
-            for (((word, open), close), block) in words.zip(blocks.iter().chain([&last])) {
-                let bytes = u8x64::from_slice(simd, block);
-                let lower = bytes | 0x20;
-                let digits = bytes.simd_ge(b'0') & bytes.simd_le(b'9');
-                let letters = lower.simd_ge(b'a') & lower.simd_le(b'z') | bytes.simd_ge(0x80);
-                *word = (digits | letters).to_bitmask();
-                *open = bytes.simd_eq(b'<').to_bitmask();
-                *close = bytes.simd_eq(b'>').to_bitmask();
-            }
-        }
-        const NONE: Bits = [0; WINDOW / BLOCK];
-        let mut marks = Self { letters: NONE, opens: NONE, closes: NONE };
-        dispatch!(Level::new(), simd => mark(simd, text, &mut marks));
-        marks
-    }
-}
-
-/// The first bit from this place on.
-#[inline]
-fn next(bits: &Bits, from: usize) -> Option<usize> {
-    let mut block = from / BLOCK;
-    let mut rest = bits.get(block)? & !0 << (from % BLOCK);
-    while rest == 0 {
-        block += 1;
-        rest = *bits.get(block)?;
-    }
-    Some(block * BLOCK + rest.trailing_zeros() as usize)
-}
-
-/// Clears the bits of a range.
-#[inline]
-fn clear(bits: &mut Bits, range: Range<usize>) {
-    if range.is_empty() {
-        return;
-    }
-    let (first, last) = (range.start / BLOCK, (range.end - 1) / BLOCK);
-    // The bits before the range in its first block, and those after it in its last.
-    let (before, after) = (!(!0 << (range.start % BLOCK)), !1 << ((range.end - 1) % BLOCK));
-    if first == last {
-        bits[first] &= before | after;
-    } else {
-        bits[first] &= before;
-        bits[first + 1..last].fill(0);
-        bits[last] &= after;
-    }
-}
-
-/// Calls `call` for each run of set bits. No bit beyond `length` is set.
-#[inline(always)]
-fn each(bits: &Bits, length: usize, mut call: impl FnMut(Range<usize>)) {
-    let (mut last, mut begin) = (0, 0);
-    // The empty block ends a run that goes on to the end. With one call alone, its code becomes part of this loop.
-    for (block, bits) in bits[..length.div_ceil(BLOCK)].iter().copied().chain([0]).enumerate() {
-        let before = bits << 1 | last >> (BLOCK - 1);
-        let (mut begins, mut ends) = (bits & !before, before & !bits);
-        let first = |bits: u64| block * BLOCK + bits.trailing_zeros() as usize;
-        if last >> (BLOCK - 1) == 0 {
-            begin = first(begins);
-            begins &= begins.wrapping_sub(1);
-        }
-        while ends != 0 {
-            call(begin..first(ends));
-            begin = first(begins);
-            ends &= ends - 1;
-            begins &= begins.wrapping_sub(1);
-        }
-        last = bits;
-    }
 }
 
 /// Set in the hash of a word that is a number.
