@@ -152,7 +152,7 @@ impl RunCursor {
         Self { block: 0, rest: 0..records.len(), buffer: records }
     }
 
-    /// The rest of the block: whole records. Empty if there is no more block, or the next one is not [read](Self::fill) yet.
+    /// The rest of the block: whole records. Empty if there is no more block, or the next one is not read yet.
     pub fn rest(&self) -> &[u8] {
         &self.buffer[self.rest.clone()]
     }
