@@ -1,4 +1,4 @@
-//! Who is let in: whoever gives the token, compared in constant time; without a token, only this machine.
+//! The server's token, compared in constant time; and the names of this machine, which needs no token if none is set.
 
 use std::io;
 use std::net::IpAddr;
@@ -53,6 +53,9 @@ impl SecretToken {
 /// Whether the name that a request asks for, with or without a port, always means this machine, whatever DNS says.
 pub(crate) fn is_this_machine(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
+    if host.contains('@') {
+        return false;
+    }
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
@@ -68,6 +71,7 @@ mod tests {
         }
         for host in [
             "",
+            "ann@localhost",
             "192.168.0.1:8080",
             "10.0.0.1",
             "[::2]",

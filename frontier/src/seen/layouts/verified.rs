@@ -147,7 +147,7 @@ impl Verified {
         self.settle(0, run);
     }
 
-    /// Bytes of memory allocated: the fresh and the recent fingerprints, those that the runs' pages begin with, and one page.
+    /// Bytes of memory allocated: for the fresh and the recent fingerprints, the first one of each page of the runs, and one page.
     pub(in crate::seen) fn bytes(&self) -> usize {
         let runs = self.runs.iter().map(Run::bytes).sum::<usize>() + self.runs.capacity() * size_of::<Run>();
         self.fresh.bytes() + self.recent.capacity() * size_of::<u64>() + runs + self.page.capacity()
