@@ -18,6 +18,7 @@ from twisted.internet.defer import Deferred, ensureDeferred
 from crawler_frontier import Frontier, Link
 from crawler_frontier.scrapy import clocks as module
 from crawler_frontier.scrapy.clocks import HostClocks
+from crawler_frontier.scrapy.pages import Page
 
 
 Line = tuple[Any, "Clock", Callable[..., list[float]]]
@@ -125,6 +126,23 @@ def test_patience_ends(line: Line) -> None:
     went = ask("http://a.example/2")
     clock.pass_to(1200.0)
     assert went == [1060.0] and clocks._stats.get_value("frontier/impatient") == 1
+
+
+def test_a_page_that_was_lent_during_another_request_waits_for_the_rest_after_it(line: Line) -> None:
+    clocks, clock, ask = line
+    # It takes as long as the rest: the frontier lends the next page as it ends.
+    assert ask("http://a.example/image", took=10.0) == [1000.0]
+    request = Request("http://a.example/page")
+    clocks._out[request] = Page(Mock(queue="a.example"), None)
+    clock.pass_to(1010.0)
+    assert clocks._passing == {}
+    wait = clocks.turn(request)
+    assert wait is not None
+    turn = ensureDeferred(wait)
+    clock.pass_to(1019.0)
+    assert not turn.called
+    clock.pass_to(1021.0)
+    assert turn.called and clocks._out[request].left_at == pytest.approx(1020.0, abs=0.1)
 
 
 def test_a_closed_frontier_holds_nobody_up(line: Line) -> None:

@@ -175,10 +175,13 @@ class HostClocks:
             self._passing.setdefault(queue, set()).add(request)
         if page is not None:
             page.left_at, page.is_overtaken = self._frontier.now(), False
-        for other in self._out.values():
-            # Lent, and not yet under way.
-            if other.queue == queue and not other.left_at:
-                other.is_overtaken = True
+        self._overtake(queue)
+
+    def _overtake(self, queue: str) -> None:
+        """The clock of a queue was moved on: pages of it that are lent, and not yet under way, are to look at it again."""
+        for page in self._out.values():
+            if page.queue == queue and not page.left_at:
+                page.is_overtaken = True
 
     def note_failed(self, request: Request, error: Exception) -> None:
         """A download ended without a response."""
@@ -214,8 +217,9 @@ class HostClocks:
         queue = page.queue if page is not None and page.lease is not None else self.queue_of(request)
         try:
             if page is None or page.lease is None:
-                # The host rests from here on.
+                # The host rests from here on, also for a page that was lent while this one was on its way.
                 self._frontier.host_was_asked(Link(request.url, queue=queue))
+                self._overtake(queue)
                 if (passing := self._passing.get(queue)) is not None:
                     passing.discard(request)
                     if not passing:

@@ -33,7 +33,7 @@ class Page:
         self.queue = (lease.queue or lease.origin) if lease is not None else ""
         #: When it went to the downloader, by the frontier's clock; 0 before.
         self.left_at = 0.0
-        #: Another request went to its host between the lease and the download.
+        #: Between its lease and its download, another request to its host began or ended.
         self.is_overtaken = False
         self.answered = False
         self.given_up: str | None = None
