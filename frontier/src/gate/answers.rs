@@ -1,10 +1,9 @@
 //! The cache of recent answers to links: most links of a page are on its neighbors too, letter for letter.
 
-use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ahash::{AHasher, RandomState};
+use ahash::RandomState;
 
 use super::Refusal;
 use crate::address::{BaseUrl, Fingerprint};
@@ -44,32 +43,6 @@ pub(super) struct Answers {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkKey(u64);
 
-/// The parts of a page's base that decide where its links lead, hashed once, since many links share them. Each page's
-/// [`Links`](super::Links) have their own; threads share nothing of it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct HashedBase {
-    text: String,
-    /// The hash states after prefixes of the text, by the prefixes' length. A link depends on one of five.
-    beginnings: Vec<(usize, AHasher)>,
-}
-
-impl HashedBase {
-    /// The hash state after a prefix of the base.
-    fn beginning(&mut self, hasher: &RandomState, base: &BaseUrl, length: usize) -> AHasher {
-        if self.text != base.text() {
-            self.beginnings.clear();
-            base.text().clone_into(&mut self.text);
-        }
-        if let Some((_, hash)) = self.beginnings.iter().find(|(of, _)| *of == length) {
-            return hash.clone();
-        }
-        let mut hash = hasher.build_hasher();
-        self.text[..length].hash(&mut hash);
-        self.beginnings.push((length, hash.clone()));
-        hash
-    }
-}
-
 impl LinkKey {
     /// The one slot of this key. The last bits choose it, so the slot's note need not repeat them.
     #[expect(clippy::cast_possible_truncation, reason = "the last bits are wanted")]
@@ -80,10 +53,8 @@ impl LinkKey {
 
 impl Answers {
     /// The key of a link; `None` if the page's encoding decides, too, where it leads.
-    pub(super) fn key(&self, hashed: &mut HashedBase, base: &BaseUrl, href: &str) -> Option<LinkKey> {
-        let mut hash = hashed.beginning(&self.hasher, base, base.basis(href)?.len());
-        href.hash(&mut hash);
-        Some(LinkKey(hash.finish()))
+    pub(super) fn key(&self, base: &BaseUrl, href: &str) -> Option<LinkKey> {
+        Some(LinkKey(self.hasher.hash_one((base.basis(href)?, href))))
     }
 
     /// Why the link is refused again, and the bytes of its URL; `None` if no answer is cached. One load, no lock. `is_too_deep` says that

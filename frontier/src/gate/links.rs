@@ -1,8 +1,9 @@
 //! A page's links on their way through the gate.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use super::answers::{HashedBase, LinkKey};
+use super::answers::LinkKey;
 use super::budget::renew_ids;
 use super::{Admitted, Found, Gate, Position, Refusal, RefusalCounts, SeenTest, Via};
 use crate::address::{BaseUrl, CanonicalUrl, Fingerprint};
@@ -93,7 +94,6 @@ pub struct Links {
     depth: u32,
     referrer: Option<Position>,
     bytes: usize,
-    base: HashedBase,
     open: Vec<Open>,
     refused: RefusalCounts,
     /// Links that were answered by the cache and may move up, with their priorities; empty if the options let no URL move up.
@@ -108,18 +108,15 @@ struct Open {
     fingerprint: Fingerprint,
 }
 
+thread_local! {
+    /// The fingerprints of a page's links and the answers to them: kept here so that nothing is allocated for each page.
+    static SHOWN: Cell<(Vec<Fingerprint>, Vec<Sighting>)> = const { Cell::new((Vec::new(), Vec::new())) };
+}
+
 impl Links {
     /// No links yet. Those that are added are `depth` links from a seed.
     pub fn new(depth: u32, referrer: Option<Position>) -> Self {
-        Self {
-            depth,
-            referrer,
-            bytes: 0,
-            base: HashedBase::default(),
-            open: Vec::new(),
-            refused: RefusalCounts::default(),
-            again: Vec::new(),
-        }
+        Self { depth, referrer, bytes: 0, open: Vec::new(), refused: RefusalCounts::default(), again: Vec::new() }
     }
 
     /// How many links from a seed each of these is.
@@ -186,7 +183,7 @@ impl Links {
     fn judge(&mut self, gate: &Gate, link: &mut LinkUrl<'_>) -> Result<(), Refusal> {
         let is_too_deep = gate.depths().are_too_deep(self.depth);
         // If that depends on the link's host, no answer is cached, since the link's text need not tell the host.
-        let key = is_too_deep.and_then(|_| gate.answers.key(&mut self.base, link.base, link.href));
+        let key = is_too_deep.and_then(|_| gate.answers.key(link.base, link.href));
         let is_too_deep = is_too_deep.unwrap_or_default();
         if let Some((refusal, bytes)) = key.and_then(|key| gate.answers.answer(key, is_too_deep)) {
             self.take(bytes);
@@ -236,12 +233,12 @@ impl Gate {
     pub fn admit_links(&self, links: Links) -> (Vec<Admitted>, RefusalCounts) {
         let Links { open, mut refused, mut again, .. } = links;
         self.seen().note_recent(refused.of(Refusal::Seen));
-        let mut fingerprints = Vec::with_capacity(open.len());
+        let (mut shown, mut answers) = SHOWN.take();
+        shown.clear();
         let is_shown = |open: &&Open| open.found.seen_test != SeenTest::Skipped;
-        fingerprints.extend(open.iter().filter(is_shown).map(|open| open.fingerprint));
-        let mut sightings = Vec::new();
-        self.seen().insert_links(&fingerprints, &mut sightings);
-        let mut sightings = sightings.into_iter();
+        shown.extend(open.iter().filter(is_shown).map(|open| open.fingerprint));
+        self.seen().insert_links(&shown, &mut answers);
+        let mut sightings = answers.iter().copied();
         let forgets = self.seen().options().layout.forgets();
         let mut admitted = Vec::new();
         for Open { key, found, fingerprint } in open {
@@ -264,6 +261,7 @@ impl Gate {
                 }
             }
         }
+        SHOWN.set((shown, answers));
         self.hand_over(again);
         self.admitted.fetch_add(admitted.len() as u64, Ordering::Relaxed);
         for (refusal, urls) in refused.iter().filter(|(_, urls)| *urls > 0) {
