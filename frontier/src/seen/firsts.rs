@@ -1,8 +1,12 @@
 //! A table of the first holder of each key, such as the first page with a text, in bounded memory.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use ahash::AHashMap;
+
+/// Bytes of a text's reference counts.
+const COUNTS: usize = 2 * size_of::<usize>();
 
 /// The first holder of each key. Entries that were not used for a while are dropped, so that the table never exceeds its bytes.
 #[derive(Debug)]
@@ -12,8 +16,8 @@ pub struct Firsts<K> {
     /// Bytes of the young table.
     bytes: usize,
     /// Entries that were noted or read lately, and older entries. When the young table is full, it replaces the old one.
-    young: AHashMap<K, Box<str>>,
-    old: AHashMap<K, Box<str>>,
+    young: AHashMap<K, Arc<str>>,
+    old: AHashMap<K, Arc<str>>,
 }
 
 impl<K: Hash + Eq> Firsts<K> {
@@ -30,16 +34,16 @@ impl<K: Hash + Eq> Firsts<K> {
         self.young.get(key).map(|first| &**first)
     }
 
-    /// Notes the first holder of a key, unless one is known.
-    pub fn note(&mut self, key: K, first: &str) {
+    /// Notes the first holder of a key, unless one is known. Keys may share a holder.
+    pub fn note(&mut self, key: K, first: impl Into<Arc<str>>) {
         if !self.young.contains_key(&key) && !self.old.contains_key(&key) {
             self.add(key, first.into());
         }
     }
 
-    fn add(&mut self, key: K, first: Box<str>) {
+    fn add(&mut self, key: K, first: Arc<str>) {
         // A table has up to twice the slots that it needs, and grows by doubling.
-        let bytes = 2 * size_of::<(K, Box<str>)>() + first.len();
+        let bytes = 2 * size_of::<(K, Arc<str>)>() + COUNTS + first.len();
         if self.bytes + bytes > self.most {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
@@ -76,7 +80,7 @@ mod tests {
             let places = firsts.young.capacity() + firsts.old.capacity();
             let texts: usize = firsts.young.values().chain(firsts.old.values()).map(|text| text.len()).sum();
             if key % 10_000 == 0 {
-                assert!(places * size_of::<(u64, Box<str>)>() + texts <= MOST, "{places} places, {texts} bytes");
+                assert!(places * size_of::<(u64, Arc<str>)>() + texts <= MOST, "{places} places, {texts} bytes");
             }
         }
         assert_eq!(firsts.of(&1), None);

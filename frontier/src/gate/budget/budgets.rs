@@ -4,7 +4,7 @@
 mod tests;
 
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::copies::Originals;
 use super::copies::place;
@@ -258,10 +258,10 @@ impl Budgets {
             let is_spent = brought.is_beyond(budget, self.limits.budget_growth);
             is_spent.then(|| Spent { refusal, of: format!("{place}{text}"), brought, budget: (option, budget) })
         };
-        let section = section(path_and_query);
+        let shape = shape(path_and_query);
         ask(Refusal::BarrenHost, Kind::Host, "", "host_budget", host_budget)
-            .or_else(|| ask(Refusal::BarrenSection, Kind::Section, &section, "section_budget", section_budget))
-            .or_else(|| ask(Refusal::BarrenShape, Kind::Shape, &shape(path_and_query), "shape_budget", shape_budget))
+            .or_else(|| ask(Refusal::BarrenSection, Kind::Section, section(&shape), "section_budget", section_budget))
+            .or_else(|| ask(Refusal::BarrenShape, Kind::Shape, &shape, "shape_budget", shape_budget))
             .or_else(|| self.spent_combination(evidence, host, path_and_query))
             .or_else(|| {
                 let ask = |kind| ask(Refusal::KnownSession, kind, "", "session_budget", session_budget);
@@ -293,12 +293,13 @@ impl Budgets {
             PageEvidence::NewRedirect => (PageNovelty::Fresh, None),
             PageEvidence::Nothing => (PageNovelty::Nothing, None),
         };
+        let shape = shape(path_and_query);
         let yielded = PageYield {
             novelty,
             // A redirect opens no host, since a domain may have each of its names redirect to another one, or to https.
             opened_host: brings != PageEvidence::NewRedirect && is_new(self.key_of(Kind::Host, host, "")),
-            shape: self.key_of(Kind::Shape, host, &shape(path_and_query)),
-            section: self.key_of(Kind::Section, host, &section(path_and_query)),
+            shape: self.key_of(Kind::Shape, host, &shape),
+            section: self.key_of(Kind::Section, host, section(&shape)),
             session: without_ids(path_and_query).filter(|_| brings != PageEvidence::NewRedirect).map(|without| {
                 let key = self.key_of(Kind::Session, host, &without);
                 let said = content.and_then(|content| Some(self.said(host, key, content.page, content.text?)));
@@ -396,12 +397,13 @@ impl Budgets {
     ///
     /// The body is checked first. A page with a known body has known words too, so its words are not checked.
     fn learn(&self, Content { page, body, words, .. }: Content, url: &str) -> (PageNovelty, Option<Original>) {
+        let url = Arc::<str>::from(url);
         let say = |said: Fingerprint| {
             let first = self.first(said, page);
             // The lock is held over the verdict, so that the page that is told to be the first is also noted as the first.
             let mut firsts = self.firsts.lock().unwrap_or_else(PoisonError::into_inner);
             if self.contents.insert(said) == Sighting::New {
-                firsts.note(said.bits(), url);
+                firsts.note(said.bits(), Arc::clone(&url));
                 self.contents.insert(first);
                 return Ok(());
             }
@@ -415,7 +417,7 @@ impl Budgets {
             let stand_in = !said.bits();
             let original = firsts.of(&stand_in).map(|url| Original { url: url.into(), is_first: false });
             if original.is_none() {
-                firsts.note(stand_in, url);
+                firsts.note(stand_in, Arc::clone(&url));
             }
             Err(original)
         };

@@ -35,8 +35,9 @@ pub(super) fn shape(path_and_query: &str) -> String {
 fn names(query: &str) -> Vec<String> {
     let mut names: Vec<String> = parameters(query)
         .map(|parameter| {
-            let mut name = String::new();
-            replace(parameter.split('=').next().unwrap_or_default(), true, &mut name);
+            let raw = parameter.split('=').next().unwrap_or_default();
+            let mut name = String::with_capacity(raw.len());
+            replace(raw, true, &mut name);
             name
         })
         .collect();
@@ -80,17 +81,16 @@ pub(super) fn combination(path_and_query: &str) -> Option<Combination> {
     Some(Combination { path, set: (!is_repeated).then_some(shape) })
 }
 
-/// The first directory of a path, as in its shape; `/` for a page that is in none. It bounds what shapes cannot: a maze in which every page
+/// The first directory in a shape, with its slashes; `/` for a page that is in none. It bounds what shapes cannot: a maze in which every page
 /// has a shape of its own is still in one directory.
-pub(super) fn section(path_and_query: &str) -> String {
-    let path = path_and_query.split('?').next().unwrap_or_default();
-    let mut section = String::with_capacity(path.len() + 1);
-    section.push('/');
-    if let Some((first, _)) = path.trim_start_matches('/').split_once('/') {
-        replace(first, true, &mut section);
-        section.push('/');
+pub(super) fn section(shape: &str) -> &str {
+    let path = shape.split('?').next().unwrap_or_default();
+    let first = path.trim_start_matches('/');
+    let begin = path.len() - first.len();
+    match first.find('/') {
+        Some(end) if begin > 0 => &path[begin - 1..=begin + end],
+        _ => "/",
     }
-    section
 }
 
 /// The path and query without ids, which is the same for two sessions of one page. Numbers are left as they are. `None` if there is no id.
@@ -207,7 +207,7 @@ mod tests {
         for (text, of) in
             [("/", "/"), ("/a", "/"), ("/a/", "/a/"), ("/a12/b/c?d/e", "/a#/"), ("//x/y", "/x/"), ("?a/b", "/")]
         {
-            assert_eq!(section(text), of, "{text}");
+            assert_eq!(section(&shape(text)), of, "{text}");
         }
     }
 

@@ -108,7 +108,7 @@ impl Sink for Archive {
         let Some(digest) = &record.payload_digest else { return };
         let first =
             record.revisit_of.as_ref().map_or((&record.url, &record.fetched_at), |of| (&of.url, &of.fetched_at));
-        lock(&self.known).note(letters(digest), &format!("{} {}", first.1, first.0));
+        lock(&self.known).note(letters(digest), format!("{} {}", first.1, first.0));
     }
 
     /// An empty payload repeats no other.
