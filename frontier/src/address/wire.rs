@@ -136,7 +136,7 @@ pub(super) fn plain_join(base: &Wire, href: &str, plain_query: bool) -> Option<W
         _ if tail.has_colon => return None,
         _ => base.directory(),
     };
-    Some(tail.append_to(stem, base.host_end, base.path))
+    Some(tail.append_to(&[stem], base.host_end, base.path))
 }
 
 /// Host, port, path and query after a scheme and its slashes.
@@ -148,14 +148,9 @@ fn on_host(scheme: &str, rest: &str, plain_query: bool) -> Option<Wire> {
         return None;
     }
     let tail = Tail::read(tail, plain_query)?;
-    let mut stem = String::with_capacity(scheme.len() + origin.len() + 1);
-    stem.extend([scheme, origin]);
-    let path = stem.len();
     // A path is never empty.
-    if !tail.path.starts_with('/') {
-        stem.push('/');
-    }
-    Some(tail.append_to(&stem, scheme.len() + host, path))
+    let slash = if tail.path.starts_with('/') { "" } else { "/" };
+    Some(tail.append_to(&[scheme, origin, slash], scheme.len() + host, scheme.len() + origin.len()))
 }
 
 /// The end of a host name. Its labels are in lower case, and the last one begins with a letter, so it is no IP address. Two hyphens in a
@@ -233,11 +228,12 @@ impl<'t> Tail<'t> {
         is_whole.then(|| Self { path, query: &text[path.len()..at], has_dots, has_colon })
     }
 
-    /// The URL that begins with a stem: an origin, a directory, or everything but the query. The stem's host ends at `host_end` and its
-    /// path starts at `path`; neither moves.
-    fn append_to(&self, stem: &str, host_end: usize, path: usize) -> Wire {
-        let mut text = String::with_capacity(stem.len() + self.path.len() + self.query.len());
-        text.push_str(stem);
+    /// The URL that begins with a stem, given in parts: an origin, a directory, or everything but the query. The stem's host ends at
+    /// `host_end` and its path starts at `path`; neither moves.
+    fn append_to(&self, stem: &[&str], host_end: usize, path: usize) -> Wire {
+        let stem_len: usize = stem.iter().map(|part| part.len()).sum();
+        let mut text = String::with_capacity(stem_len + self.path.len() + self.query.len());
+        text.extend(stem.iter().copied());
         if self.has_dots {
             self.resolve(&mut text, path);
         } else {

@@ -327,11 +327,20 @@ impl Wild {
         rule: impl Fn(u32) -> (&'a str, bool),
         steps: &mut usize,
     ) -> Result<Option<u32>, OutOfSteps> {
-        let mut candidates = self.listed_for(path, before, steps);
-        candidates.extend(self.always.iter().take_while(|rule| **rule < before));
-        candidates.sort_unstable();
-        *steps += candidates.len();
-        for candidate in candidates {
+        let mut listed = self.listed_for(path, before, steps);
+        listed.sort_unstable();
+        let mut always = &self.always[..self.always.partition_point(|rule| *rule < before)];
+        let mut listed = &listed[..];
+        *steps += listed.len() + always.len();
+        loop {
+            let (next, from) = match (listed.first(), always.first()) {
+                (Some(one), Some(other)) if one < other => (one, &mut listed),
+                (Some(one), None) => (one, &mut listed),
+                (_, Some(other)) => (other, &mut always),
+                (None, None) => break,
+            };
+            let candidate = *next;
+            *from = &from[1..];
             OutOfSteps::check(*steps)?;
             let (pattern, anchored) = rule(candidate);
             if matches(pattern, anchored, path, steps) {
