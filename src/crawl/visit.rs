@@ -2,6 +2,7 @@
 //!
 //! Also here: the yield of a page, by which the budgets judge similar pages; and the links that are sent to other partitions.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -253,8 +254,8 @@ impl Visit {
         let edges: usize = self.edges.iter().map(Edge::memory).sum();
         share.resize((extract.links.memory() + self.answer.links.memory() + kept + edges) as u64).await;
         let (encoding, from) = extract.encoding.unzip();
-        self.record.encoding = encoding.map(str::to_owned);
-        self.record.encoding_source = from.map(|from| from.name().to_owned());
+        self.record.encoding = encoding.map(Cow::from);
+        self.record.encoding_source = from.map(|from| from.name().into());
         self.record.title = extract.title;
         self.record.canonical = extract.canonical;
         self.record.noindex |= extract.noindex;

@@ -7,6 +7,8 @@
     reason = "code is made of the instructions that its caller may use only where it becomes part of it"
 )]
 
+use std::cell::Cell;
+use std::mem::take;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -45,6 +47,18 @@ pub(in crate::crawl) struct Words {
     days: usize,
 }
 
+thread_local! {
+    /// The hashes of the last page, kept so that nothing is allocated for each page.
+    static HASHES: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // If the thread is ending too, the hashes are not kept.
+        let _ = HASHES.try_with(|hashes| hashes.set(take(&mut self.hashes)));
+    }
+}
+
 /// How many hashes, words and numbers there are up to the end of a page's title; 0 if it has none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Title {
@@ -62,7 +76,10 @@ struct Title {
 /// read a page. Reading starts again after the title. So the words [under](Words::under_title) it, which are kept if `is_split`, equal the
 /// words of a text that begins there.
 pub(in crate::crawl) fn words(text: &[u8], known: &KnownWords, is_split: bool) -> Words {
-    let mut words = Words { hashes: Vec::with_capacity(text.len().min(WINDOW) / 2 + 1), ..Words::default() };
+    let mut words = Words::default();
+    words.hashes = HASHES.take();
+    words.hashes.clear();
+    words.hashes.reserve(text.len().min(WINDOW) / 2 + 1);
     // The first window ends where the title does.
     let mut title = title_end(text);
     // The number of bytes still to read, and the end of markup that may reach beyond the window.
@@ -374,7 +391,7 @@ mod tests {
     use super::*;
 
     fn words(text: &[u8]) -> Vec<u32> {
-        read(text, "host.test").hashes
+        read(text, "host.test").hashes.clone()
     }
 
     fn read(text: &[u8], host: &str) -> Words {
@@ -498,7 +515,7 @@ mod tests {
     fn the_name_of_its_host_says_nothing_on_a_page() {
         let page = |host: &str, name: &str| {
             let text = format!("<h1>Welcome to {name}</h1> 3 words of {name}, example of them");
-            read(text.as_bytes(), host).hashes
+            read(text.as_bytes(), host).hashes.clone()
         };
         assert_eq!(page("x7.wild.test", "X7.wild.test"), page("a-b.c.wild.test", "a-b.C.Wild.Test"));
         assert_eq!(page("1a.mirror.test", "1a.mirror.test"), page("www.original.test", "www.original.test"));

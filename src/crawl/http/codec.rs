@@ -68,7 +68,7 @@ pub(super) struct Step {
 impl Stage {
     /// `None` for an unknown coding.
     pub(super) fn new(name: &str) -> Option<Self> {
-        let codec = Codec::new(&name.to_ascii_lowercase())?;
+        let codec = Codec::new(name)?;
         let buffer = SPARE.take().unwrap_or_else(|| vec![0; STEP].into());
         Some(Self { codec, state: State::Fresh, members: 0, buffer, produced: 0 })
     }
@@ -186,8 +186,10 @@ pub(super) enum Codec {
 }
 
 impl Codec {
+    /// The decoder of a coding, in whatever case its name is.
     fn new(name: &str) -> Option<Self> {
-        match name {
+        const NAMES: [&str; 5] = ["br", "deflate", "gzip", "x-gzip", "zstd"];
+        match NAMES.into_iter().find(|known| name.eq_ignore_ascii_case(known))? {
             "br" => {
                 // Strict: without the "large window", which is not in RFC 7932.
                 let state = BrotliState::new_strict(Counted::default(), Counted::default(), Counted::default());

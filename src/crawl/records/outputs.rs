@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::output::file_name;
-use super::page_record::{OutputPlace, PageRecord, line};
+use super::page_record::{OutputPlace, PageRecord, line, spare};
 use super::sink::{DonePage, Edge, Sink};
 use super::writer::{Slot, Writer};
 use crate::crawl::bounds::Memory;
@@ -229,6 +229,7 @@ impl PendingWrites<'_> {
         if let Some(line) = self.record {
             moved(PAGES, &line);
             self.slot.put(&line, None);
+            spare(line);
         }
         for Addition { output, bytes, slot, begins } in self.others {
             output.sink.remember(record);

@@ -1,5 +1,7 @@
 //! [`PageRecord`]: one line of `pages.jsonl`, which has the result of one URL; and its short form as a line of the log.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
@@ -44,9 +46,9 @@ pub struct PageRecord {
     /// How long the fetch took.
     pub timings: Timings,
     /// The page's encoding, by its name in the Encoding standard: `UTF-8`, `windows-1252`. `null` where no page was parsed.
-    pub encoding: Option<String>,
+    pub encoding: Option<Cow<'static, str>>,
     /// Where the encoding was found: `bom`, `header`, `meta`, `xml_declaration`, or `detection` from the bytes themselves.
-    pub encoding_source: Option<String>,
+    pub encoding_source: Option<Cow<'static, str>>,
     /// The page's title, with white space folded, without control characters, cut at 512 bytes.
     pub title: Option<String>,
     /// The URL that it names as its own: by `<link rel=canonical>`, or else by a `Link` header with that relation (RFC 6596). `null` where
@@ -247,12 +249,29 @@ impl From<Receipt> for OutputPlace {
 
 /// Most lines are no longer than this many bytes.
 const LINE: usize = 1024;
+/// The buffer of a line is not kept if it has more bytes than these.
+const LONG_LINE: usize = 16 * 1024;
+
+thread_local! {
+    /// The buffer of the last line, kept so that none is allocated for each page.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// The line of a page record.
 pub(in crate::crawl) fn line(record: &PageRecord) -> Vec<u8> {
-    let mut line = Vec::with_capacity(LINE);
+    let mut line = SPARE.take();
+    line.clear();
+    line.reserve(LINE);
     add_line(record, &mut line);
     line
+}
+
+/// Keeps the buffer of a line that is written.
+pub(super) fn spare(line: Vec<u8>) {
+    // A long line may have long fields in it.
+    if line.capacity() <= LONG_LINE {
+        SPARE.set(line);
+    }
 }
 
 /// Appends the line of a record.

@@ -37,7 +37,7 @@ use super::tree::boundary;
 use marks::Marks;
 use name::{Name, may_count};
 use structure::{Foreign, Kind, Namespace, Outline};
-use tag::{AttributeName, Attributes, Context, decode};
+use tag::{AttributeName, Attributes, Context, decoded};
 use text::anchor_text;
 
 /// At most this many bytes of a title are read.
@@ -151,9 +151,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         // The outline treats a NUL and U+FFFD differently, and `decode` would turn the former into the latter.
         for piece in raw.split_inclusive('\0') {
             let (letters, nul) = piece.strip_suffix('\0').map_or((piece, ""), |letters| (letters, "\0"));
-            let mut text = String::new();
-            decode(letters, Context::Title, &mut text);
-            self.outline.text(&text);
+            self.outline.text(&decoded(letters, Context::Title));
             self.outline.text(nul);
         }
     }
@@ -320,9 +318,7 @@ impl<'t, 'h, 'o, D: FnMut(&str) -> bool, const MORE: bool> Scan<'t, 'h, 'o, D, M
         let end = text::text(self.text.as_bytes(), self.at, "title");
         if !self.harvest.has_title() && !self.outline.is_in_template() {
             let raw = &self.text[self.at..end.unwrap_or(self.text.len())];
-            let mut text = String::new();
-            decode(&raw[..boundary(raw, TITLE)], Context::Title, &mut text);
-            self.harvest.add_title(text.chars());
+            self.harvest.add_title(decoded(&raw[..boundary(raw, TITLE)], Context::Title).chars());
         }
         self.at = end?;
         self.close()

@@ -3,6 +3,7 @@
 //! The attributes in [`AttributeName`] are read; the first of each name counts. Their values are decoded: character references such as
 //! `&amp;`, `&#38;` and `&#x26;`, and also line ends and NULs, which the standard handles in the same step.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
@@ -270,6 +271,16 @@ pub(super) enum Context {
     Title,
 }
 
+/// A text with its references decoded. Most texts have none, and are not copied.
+pub(super) fn decoded(raw: &str, context: Context) -> Cow<'_, str> {
+    if memchr3(b'&', b'\r', b'\0', raw.as_bytes()).is_none() {
+        return raw.into();
+    }
+    let mut text = String::with_capacity(raw.len());
+    decode(raw, context, &mut text);
+    text.into()
+}
+
 /// Appends a text with its references decoded.
 pub(super) fn decode(mut raw: &str, context: Context, text: &mut String) {
     while let Some(at) = memchr3(b'&', b'\r', b'\0', raw.as_bytes()) {
@@ -388,12 +399,6 @@ mod tests {
         ] {
             assert_eq!(parts(tag), expected, "{tag}");
         }
-    }
-
-    fn decoded(raw: &str, context: Context) -> String {
-        let mut text = String::new();
-        decode(raw, context, &mut text);
-        text
     }
 
     #[test]
