@@ -123,7 +123,7 @@ fn record(page: &Page, url: &CanonicalUrl) -> PageRecord {
         content_type: Some("text/html".to_owned()),
         bytes: 28_000,
         wire_bytes: 28_000,
-        encoding: Some(page.encoding.to_owned()),
+        encoding: Some(page.encoding.into()),
         title: page.title.clone(),
         attempts: 1,
         fetched_at: "2026-01-01T00:00:00.000Z".to_owned(),
