@@ -99,7 +99,7 @@ pub struct PageRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Duplicate>,
     /// The wire URL of the earlier page. Left out if that was fetched in an earlier run, or too long ago: the
-    /// last 65,000 pages or so are remembered.
+    /// last 60,000 pages or so are remembered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<String>,
     /// The digest of its body, decoded, under which it is kept: `sha256:` and the digest in hexadecimal. Left out where bodies are not

@@ -14,7 +14,7 @@ use crate::driver::Firsts;
 
 /// Characters of a SHA-1 in Base32.
 const LETTERS: usize = 32;
-/// Bytes of the table of known payloads: 170,000 of them if their URLs have 70 bytes.
+/// Bytes of the table of known payloads: 160,000 of them if their URLs have 70 bytes.
 const KNOWN: usize = 32 << 20;
 
 /// Keeps each response and its request as WARC 1.1 records, in the job's files `pages-000000000000000.warc.gz` and so on. Each compression
