@@ -33,9 +33,9 @@ impl Groups {
     /// The most fingerprints that are grouped at one time. With their places they take 40 KB.
     pub(super) const MAX: usize = 4096;
 
-    /// The most fingerprints of a short run. The memory of a longer one cannot be fetched at once: when the last shard's is requested, the
-    /// first shard's has left the nearest caches.
-    const SHORT: usize = 256;
+    /// The most fingerprints of a short run, whose memory is fetched ahead of all tests. That of a longer one cannot be fetched at once:
+    /// when the last shard's is requested, the first shard's has left the nearest caches.
+    pub(super) const SHORT: usize = 256;
 
     /// Shows `each` the fingerprints of each shard that has any, with their places in the `run`. If `each` answers `false` because the
     /// shard is busy, it is shown the same group again after all others, and must then wait for the shard.

@@ -146,7 +146,9 @@ impl SeenSet {
         sightings.clear();
         sightings.resize(fingerprints.len(), Sighting::Seen);
         if let [_] = *self.shards {
-            self.insert_group(self.lock(0), fingerprints, |place| sightings[place] = Sighting::New);
+            let shard = self.lock(0);
+            shard.prefetch_batch(fingerprints);
+            self.insert_group(shard, fingerprints, |place| sightings[place] = Sighting::New);
             return;
         }
         for (run, sightings) in fingerprints.chunks(Groups::MAX).zip(sightings.chunks_mut(Groups::MAX)) {
@@ -159,6 +161,10 @@ impl SeenSet {
                 let index = shard(group[0], self.shard_bits);
                 let locked = if busy == Busy::Wait { Some(self.lock(index)) } else { self.try_lock(index) };
                 let Some(shard) = locked else { return false };
+                // Of a shorter run it was fetched ahead.
+                if run.len() > Groups::SHORT {
+                    shard.prefetch_batch(group);
+                }
                 self.insert_group(shard, group, |place| sightings[usize::from(places[place])] = Sighting::New);
                 true
             });

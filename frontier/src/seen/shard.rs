@@ -91,12 +91,12 @@ impl Shard {
 
     /// As [`insert`](Self::insert) for each fingerprint, in order. `new` gets the places of the new ones.
     ///
-    /// This is done window by window: while one is tested, the memory of the next is fetched. Equal fingerprints in one batch are answered
-    /// as if they came one by one: the first is new, the others are seen.
+    /// This is done window by window: while one is tested, the memory of the next is fetched. The caller fetches the first one's, by
+    /// [`prefetch_batch`](Self::prefetch_batch). Equal fingerprints in one batch are answered as if they came one by one: the first is new,
+    /// the others are seen.
     pub(super) fn insert_batch(&mut self, fingerprints: &[Fingerprint], mut new: impl FnMut(usize)) {
         self.counts.batches += 1;
         self.counts.batched += fingerprints.len() as u64;
-        self.prefetch_batch(fingerprints);
         for (number, window) in ProbeWindow::all_of(fingerprints, self.shard_bits).enumerate() {
             for place in self.insert_window(window).places() {
                 new(number * ProbeWindow::MAX + place);
@@ -104,7 +104,7 @@ impl Shard {
         }
     }
 
-    /// Prefetches the memory for the first window of a batch, as [`insert_batch`](Self::insert_batch) does when it begins.
+    /// Prefetches the memory for the first window of a batch.
     pub(super) fn prefetch_batch(&self, fingerprints: &[Fingerprint]) {
         self.prefetch(ProbeWindow::before(fingerprints, self.shard_bits));
     }
