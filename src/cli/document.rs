@@ -1,6 +1,7 @@
 //! Commands that read one document, which is a URL, a file, or standard input: `crawler sitemap` lists its URLs, and
 //! `crawler extract` takes values from it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -58,7 +59,7 @@ impl Selection {
 pub(super) struct Document {
     pub(super) name: String,
     pub(super) body: Vec<u8>,
-    pub(super) content_type: Option<String>,
+    pub(super) content_type: Option<Cow<'static, str>>,
     pub(super) base: Option<BaseUrl>,
     /// Why it is incomplete, if it is.
     pub(super) cut: Option<String>,

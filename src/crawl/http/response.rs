@@ -17,6 +17,15 @@ use crate::crawl::media_types::MediaTypes;
 use crate::crawl::records::message;
 use crate::frontier::{Failure, Preferences, Purpose, Validators};
 
+/// What most pages have as their Content-Type: no response needs a copy of its own.
+const USUAL_TYPES: [&str; 5] = [
+    "text/html; charset=utf-8",
+    "text/html; charset=UTF-8",
+    "text/html;charset=utf-8",
+    "text/html;charset=UTF-8",
+    "text/html",
+];
+
 /// At most this many bytes of a validator; a longer one is not sent back.
 const MAX_VALIDATOR: usize = 256;
 
@@ -27,7 +36,7 @@ pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The Content-Type header: UTF-8, or else Latin-1. Several are joined by commas, like one header.
-    pub content_type: Option<String>,
+    pub content_type: Option<Cow<'static, str>>,
     /// The Location header as it was written, not resolved yet. Non-ASCII bytes are escaped, as in browsers.
     pub location: Option<String>,
     /// Retry-After, as a delay from now; zero for a date in the past. It is not capped.
@@ -201,11 +210,17 @@ fn denial_rule(purpose: Purpose, line: &str) -> String {
 }
 
 /// The Content-Type headers as one (RFC 9110 section 5.3).
-fn content_type(headers: &HeaderMap) -> Option<String> {
+fn content_type(headers: &HeaderMap) -> Option<Cow<'static, str>> {
     let mut values = texts(headers, &header::CONTENT_TYPE);
-    let mut whole = values.next()?.into_owned();
-    values.for_each(|value| whole.extend([", ", &*value]));
-    Some(whole)
+    let (first, second) = (values.next()?, values.next());
+    if second.is_none()
+        && let Some(usual) = USUAL_TYPES.iter().find(|usual| **usual == first)
+    {
+        return Some(Cow::Borrowed(usual));
+    }
+    let mut whole = first.into_owned();
+    second.into_iter().chain(values).for_each(|value| whole.extend([", ", &*value]));
+    Some(whole.into())
 }
 
 /// A Location's text. Non-ASCII bytes are escaped, so that exactly the bytes that the server named are requested.
