@@ -1,5 +1,7 @@
 //! The harvest of a page: links, title and directives, collected element by element.
 
+use std::cell::Cell;
+
 use ahash::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -16,13 +18,23 @@ pub(in crate::crawl) const LONGEST_URL: usize = 64 << 10;
 /// Room for this many links is reserved with the first one.
 const MANY_LINKS: usize = 100;
 
+/// Each link's hash and its index among the links; the index is out of range for a link over the limit.
+type Places = HashTable<(u64, usize)>;
+
+/// A table with room for more is not kept for the next page.
+const MOST_KEPT: usize = 4096;
+
+thread_local! {
+    /// The table of the last page, cleared.
+    static PLACES: Cell<Places> = const { Cell::new(Places::new()) };
+}
+
 /// The links, title and directives of a page so far.
 pub(super) struct Harvest<'a> {
     options: &'a ParseOptions,
     links: PageLinks,
-    /// Each link's hash and its index in `links`; the index is out of range for a link over the limit. The hash has a random key, so no
-    /// page can force a collision; by chance, two of a million links collide once in 10^7 pages.
-    places: HashTable<(u64, usize)>,
+    /// The hash has a random key, so no page can force a collision; by chance, two of a million links collide once in 10^7 pages.
+    places: Places,
     hasher: RandomState,
     links_over_limit: u32,
     links_too_long: u32,
@@ -39,7 +51,7 @@ impl<'a> Harvest<'a> {
         Self {
             options,
             links: PageLinks::default(),
-            places: HashTable::new(),
+            places: PLACES.take(),
             hasher: RandomState::new(),
             links_over_limit: 0,
             links_too_long: 0,
@@ -194,6 +206,10 @@ impl<'a> Harvest<'a> {
     pub(super) fn into_page(mut self, encoding: &'static str, encoding_source: EncodingSource) -> Page {
         if self.options.link_texts {
             self.link_texts.resize_with(self.links.len(), LinkText::default);
+        }
+        if self.places.capacity() <= MOST_KEPT {
+            self.places.clear();
+            PLACES.set(self.places);
         }
         Page {
             links: self.links,
