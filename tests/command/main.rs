@@ -41,6 +41,8 @@ mod cli_hands;
 mod crash;
 mod crawl_verified;
 mod dashboard;
+#[cfg(unix)]
+mod docs;
 mod explain;
 #[cfg(unix)]
 mod extract;

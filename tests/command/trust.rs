@@ -21,7 +21,7 @@ use crate::visitors;
 
 /// A file of the tests' certificates. `ecdsa.pem` and `rsa.pem` are signed by the authorities of their names, for site.test and 127.0.0.1;
 /// `wildcard.pem` is for `*.site.test`, and `client.pem` for visitors.
-fn pem(name: &str) -> PathBuf {
+pub(crate) fn pem(name: &str) -> PathBuf {
     let is_of_tests = name.starts_with("client") || name.starts_with("wildcard");
     let directory = if is_of_tests { "tests/tls" } else { "benches/tls" };
     Path::new(env!("CARGO_MANIFEST_DIR")).join(directory).join(name)
@@ -33,6 +33,18 @@ fn serve(wants: Option<&str>) -> SocketAddr {
 }
 
 fn serve_as(name: &str, wants: Option<&str>) -> SocketAddr {
+    serve_tls(name, wants, |_, shown| {
+        let head = "HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 1\r\nConnection: close";
+        format!("{head}\r\n\r\n{shown}").into_bytes()
+    })
+}
+
+/// A host over TLS by a certificate of the tests. It answers by the request's head, and by how many client certificates it got.
+pub(crate) fn serve_tls(
+    name: &str,
+    wants: Option<&str>,
+    answer: impl Fn(&[u8], usize) -> Vec<u8> + Send + Sync + 'static,
+) -> SocketAddr {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let certificate = |name: &str| CertificateDer::from_pem_file(pem(name)).unwrap();
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -50,10 +62,9 @@ fn serve_as(name: &str, wants: Option<&str>) -> SocketAddr {
     let config = Arc::new(builder.with_single_cert(vec![certificate(&format!("{name}.pem"))], key).unwrap());
     visitors::serve(move |stream| {
         let mut tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
-        visitors::request(&mut tls);
-        let shown = tls.conn.peer_certificates().map_or(0, <[_]>::len).to_string();
-        let _ =
-            write!(tls, "HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{shown}");
+        let request = visitors::request(&mut tls);
+        let shown = tls.conn.peer_certificates().map_or(0, <[_]>::len);
+        let _ = tls.write_all(&answer(&request, shown));
         let _ = tls.flush();
     })
 }
