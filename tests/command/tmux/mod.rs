@@ -48,14 +48,20 @@ impl Tmux {
     /// Waits until the screen has a text, and returns it.
     #[track_caller]
     pub(crate) fn shows(&self, text: &str) -> String {
+        self.shows_what(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen is as it should be, and returns it.
+    #[track_caller]
+    pub(crate) fn shows_what(&self, what: &str, is_shown: impl Fn(&str) -> bool) -> String {
         let mut screen = String::new();
         let shown = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            until(text, || {
+            until(what, || {
                 screen = self.screen();
-                screen.contains(text).then_some(())
+                is_shown(&screen).then_some(())
             });
         }));
-        assert!(shown.is_ok(), "`{text}` is not shown:\n{screen}");
+        assert!(shown.is_ok(), "`{what}` is not shown:\n{screen}");
         screen
     }
 
