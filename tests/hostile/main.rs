@@ -61,9 +61,9 @@ fn options(server: &Server) -> CrawlOptions {
     let fetch = &mut options.fetch;
     fetch.client = both::client();
     fetch.resolve_all_to = Some(server.address);
-    fetch.connect_timeout = Duration::from_secs(3);
+    fetch.connect_timeout = Duration::from_secs(6);
     fetch.first_byte_timeout = Duration::from_secs(6);
-    fetch.idle_timeout = Duration::from_secs(3);
+    fetch.idle_timeout = Duration::from_secs(6);
     fetch.rate_grace = Duration::from_secs(2);
     fetch.total_timeout = Duration::from_secs(10);
     fetch.max_body_bytes = 1 << 20;
