@@ -18,15 +18,15 @@ use crate::{loopback, visitors};
 /// What no test runs here, by its beginning, and where it is run.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo test", "what runs this"),
-    ("cargo install", "packaging/try"),
-    ("sudo apt-get install nats-server", "packaging/try"),
+    ("cargo install", "nowhere: it builds all once more"),
+    ("sudo apt-get install nats-server", "nowhere: it changes the machine"),
     ("nats-server ", "tests/cluster"),
     ("crawler --seeds seeds.txt --cluster ", "tests/cluster"),
     ("crawler merge node1/ ", "tests/cluster, since it merges a cluster's jobs alone"),
     ("crawler https://example.org/ --proxy http:", "tests/command/proxy"),
     ("crawler https://example.org/ --proxy env", "tests/command/proxy"),
     ("PROXY=", "tests/command/proxy"),
-    ("crawler top ", "tests/command/tmux, since it wants a terminal"),
+    ("crawler top ", "tests/command/top.rs, since it wants a terminal"),
     ("wb-manager ", "nowhere: it is pywb's"),
 ];
 /// What goes on until it is stopped, besides what has `&` at its end or `^C` below it.
