@@ -37,7 +37,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
@@ -48,7 +48,7 @@ use super::layers::Layers;
 use super::live::{JobFiles, LiveAnswers};
 use super::output;
 use super::settings::DashboardSettings;
-use super::signals::block_on;
+use super::signals;
 use crate::crawl::Secret;
 use door::{Door, dressed};
 use routes::{IsStream, PageAnswers, routes};
@@ -75,12 +75,14 @@ pub(super) fn dashboard(
         return Err(CommandError::new(Exit::Usage, "a page that other machines can reach needs a token: --token"));
     }
     let answers = Arc::new(LiveAnswers::new(Arc::new(JobFiles::open(line, directory)?)));
-    block_on(async {
+    let (stop, stopped) = oneshot::channel();
+    // From here on, before anybody is told that Ctrl-C ends it.
+    signals::at_first(move |_| _ = stop.send(())).map_err(CommandError::of(Exit::Failed, "signals"))?;
+    signals::block_on(async {
         let page = LivePage::listen(address, token).await.map_err(|reason| CommandError::new(Exit::Usage, reason))?;
         output::note(&format!("{} is shown at {}", directory.display(), page.url()));
         let serving = page.serve(answers);
-        // If Ctrl-C cannot be listened for, only a kill ends the page.
-        let _ = tokio::signal::ctrl_c().await;
+        let _ = stopped.await;
         drop(serving);
         Ok(())
     })
