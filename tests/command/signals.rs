@@ -1,12 +1,12 @@
 //! How the command takes signals.
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::ran::Ran;
+use crate::ran::{Ran, crawler};
 use crate::tmux;
 use crate::until;
 
@@ -171,4 +171,20 @@ fn the_end_of_its_terminal_drains() {
     until::until("it has ended", || report.exists().then_some(()));
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     assert_eq!((&report["finish"], &report["robots"]["statuses"]["404"]), (&"stopped".into(), &1.into()), "{report}");
+}
+
+/// Shells start what they run beside with SIGINT ignored, until it is listened for.
+#[test]
+fn a_page_that_is_said_to_be_shown_ends_at_a_signal() {
+    let place = tempfile::tempdir().unwrap();
+    let crawl = ["--simulate", "http://www.simulated.test/", "--max-pages", "1", "--job", "job"];
+    assert!(crawler(&place, crawl).output().unwrap().status.success());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$0\" dashboard job --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_crawler")]);
+    let mut page = shell.current_dir(&place).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(page.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains(" is shown at http://"), "{said}");
+    send("-INT", &page);
+    assert!(until::until("it ends", || page.try_wait().unwrap()).success());
 }
