@@ -25,7 +25,9 @@
 //! one never.
 //!
 //! A batch is sorted by shard, so that each shard is locked once, and tested in windows: while one window is tested, the memory of the next
-//! is being fetched. That makes a batch several times faster than single tests.
+//! is being fetched. That makes a batch several times faster than single tests. A short batch, such as the links of a page, has few
+//! fingerprints for each shard. Where the shards' memory is, is known without their locks, so that of the next shards is fetched while one is
+//! tested.
 //!
 //! # Layouts
 //!
@@ -67,6 +69,7 @@ mod audit;
 pub(crate) mod firsts;
 mod groups;
 pub(crate) mod growth;
+mod hints;
 mod layouts;
 mod options;
 mod probes;

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::groups::{Busy, Groups};
 use super::growth::Growth;
+use super::hints::Hint;
 use super::layouts::window::{Removal, Sighting};
 use super::options::{Layout, SeenError, SeenOptions};
-use super::probes::shard;
+use super::probes::{Probes, shard};
 use super::recent::Recent;
 use super::shard::Shard;
 use super::statistics::{SeenStatistics, ShardStatistics};
@@ -24,6 +25,8 @@ pub struct SeenSet {
     full: AtomicBool,
     failed: AtomicBool,
     shards: Box<[Locked]>,
+    /// Where each shard's memory is.
+    hints: Box<[Hint]>,
     /// How many shards there are, as a power of two.
     shard_bits: u32,
     /// Its number among the sets of this process, for the [caches](Recent) of threads. From 1 on.
@@ -31,6 +34,14 @@ pub struct SeenSet {
     /// Tests that the caches of threads have answered.
     recent_hits: AtomicU64,
 }
+
+/// The most fingerprints of a short run, such as the links of a page. It has few for each shard, so the memory of the next shards is
+/// prefetched while one is tested; a longer run has enough for a shard to do so alone.
+const SHORT: usize = 256;
+
+/// How many fingerprints of a short run are asked for ahead. A processor core has some two dozen places for lines that are on their way,
+/// and one that finds none left drops what it should prefetch.
+const AHEAD: usize = 16;
 
 /// How many sets were made in this process.
 static SETS: AtomicU64 = AtomicU64::new(0);
@@ -63,10 +74,11 @@ impl SeenSet {
     pub(super) fn from_shards(growth: Arc<Growth>, shards: Vec<Shard>) -> Self {
         let full = AtomicBool::new(shards.iter().any(Shard::is_full));
         let shard_bits = shards.len().trailing_zeros();
+        let hints = shards.iter().map(|shard| Hint::of(&shard.layers)).collect();
         let shards = shards.into_iter().map(|shard| Locked(Mutex::new(shard))).collect();
         let number = SETS.fetch_add(1, Ordering::Relaxed) + 1;
         let (failed, recent_hits) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self { growth, full, failed, shards, shard_bits, number, recent_hits }
+        Self { growth, full, failed, shards, hints, shard_bits, number, recent_hits }
     }
 
     /// All shards, for a caller with exclusive access, which needs no lock.
@@ -86,7 +98,7 @@ impl SeenSet {
 
     /// Was this fingerprint shown before? The set remembers it either way.
     pub fn insert(&self, fingerprint: Fingerprint) -> Sighting {
-        let mut shard = self.lock(shard(fingerprint, self.shard_bits));
+        let mut shard = self.lock(self.shard_of(fingerprint));
         let sighting = shard.insert(fingerprint);
         self.note(&shard);
         sighting
@@ -100,7 +112,7 @@ impl SeenSet {
             self.insert(fingerprint);
             return;
         }
-        let mut shard = self.lock(shard(fingerprint, self.shard_bits));
+        let mut shard = self.lock(self.shard_of(fingerprint));
         shard.insert_again(fingerprint);
         self.note(&shard);
     }
@@ -109,7 +121,7 @@ impl SeenSet {
     ///
     /// It is for a caller that holds another lock, and gives that up before it waits for this one.
     pub fn try_insert(&self, fingerprint: Fingerprint) -> Option<Sighting> {
-        let mut shard = self.try_lock(shard(fingerprint, self.shard_bits))?;
+        let mut shard = self.try_lock(self.shard_of(fingerprint))?;
         let sighting = shard.insert(fingerprint);
         self.note(&shard);
         Some(sighting)
@@ -129,7 +141,7 @@ impl SeenSet {
     ///
     /// This is much faster than one by one, since many memory accesses overlap. Fingerprints are grouped by shard, and each shard is locked
     /// once for each 4,096 fingerprints; a shard that another thread has locked comes last. The more fingerprints a shard gets at once, the
-    /// faster. A batch of up to 256, such as the links of a page, locks each shard twice: first to fetch the memory of all of them at once.
+    /// faster. Of a batch of up to 256, such as the links of a page, the memory is prefetched before its shard is locked.
     ///
     /// ```
     /// # use crawler_frontier::address::FingerprintKey;
@@ -146,28 +158,31 @@ impl SeenSet {
         sightings.clear();
         sightings.resize(fingerprints.len(), Sighting::Seen);
         if let [_] = *self.shards {
-            let shard = self.lock(0);
-            shard.prefetch_batch(fingerprints);
-            self.insert_group(shard, fingerprints, |place| sightings[place] = Sighting::New);
+            self.insert_group(0, self.lock(0), fingerprints, true, |place| sightings[place] = Sighting::New);
             return;
         }
         for (run, sightings) in fingerprints.chunks(Groups::MAX).zip(sightings.chunks_mut(Groups::MAX)) {
-            let ahead = |group: &[Fingerprint]| {
-                if let Some(shard) = self.try_lock(shard(group[0], self.shard_bits)) {
-                    shard.prefetch_batch(group);
+            let (is_short, mut asked) = (run.len() <= SHORT, 0);
+            Groups::of(run, self.shard_bits, |group, busy| {
+                let (fingerprints, places) = (group.fingerprints(), group.places);
+                if is_short {
+                    self.prefetch(group.ahead(AHEAD, &mut asked));
                 }
-            };
-            Groups::of(run, self.shard_bits, ahead, |group, places, busy| {
-                let index = shard(group[0], self.shard_bits);
+                let index = self.shard_of(fingerprints[0]);
                 let locked = if busy == Busy::Wait { Some(self.lock(index)) } else { self.try_lock(index) };
                 let Some(shard) = locked else { return false };
-                // Of a shorter run it was fetched ahead.
-                if run.len() > Groups::SHORT {
-                    shard.prefetch_batch(group);
-                }
-                self.insert_group(shard, group, |place| sightings[usize::from(places[place])] = Sighting::New);
+                let is_ahead = is_short && self.hints[index].is_known();
+                let new = |place| sightings[usize::from(places[place])] = Sighting::New;
+                self.insert_group(index, shard, fingerprints, !is_ahead, new);
                 true
             });
+        }
+    }
+
+    /// Prefetches the memory that the tests of these fingerprints read first, without a lock.
+    fn prefetch(&self, fingerprints: &[Fingerprint]) {
+        for &fingerprint in fingerprints {
+            self.hints[self.shard_of(fingerprint)].prefetch(Probes::new(fingerprint, self.shard_bits));
         }
     }
 
@@ -192,15 +207,26 @@ impl SeenSet {
         }
     }
 
-    /// Shows a group to its shard.
-    fn insert_group(&self, mut shard: MutexGuard<'_, Shard>, group: &[Fingerprint], new: impl FnMut(usize)) {
+    /// Shows a group to its shard, and prefetches the memory for it if nobody has.
+    fn insert_group(
+        &self,
+        index: usize,
+        mut shard: MutexGuard<'_, Shard>,
+        group: &[Fingerprint],
+        prefetch: bool,
+        new: impl FnMut(usize),
+    ) {
+        if prefetch {
+            shard.prefetch_batch(group);
+        }
         shard.insert_batch(group, new);
+        self.hints[index].follow(&shard.layers);
         self.note(&shard);
     }
 
     /// Was this fingerprint shown before? The set is unchanged.
     pub fn contains(&self, fingerprint: Fingerprint) -> bool {
-        let mut shard = self.lock(shard(fingerprint, self.shard_bits));
+        let mut shard = self.lock(self.shard_of(fingerprint));
         let contained = shard.contains(fingerprint);
         self.note(&shard);
         contained
@@ -208,7 +234,7 @@ impl SeenSet {
 
     /// As [`contains`](Self::contains), but it never waits, as [`try_insert`](Self::try_insert).
     pub fn try_contains(&self, fingerprint: Fingerprint) -> Option<bool> {
-        let mut shard = self.try_lock(shard(fingerprint, self.shard_bits))?;
+        let mut shard = self.try_lock(self.shard_of(fingerprint))?;
         let contained = shard.contains(fingerprint);
         self.note(&shard);
         Some(contained)
@@ -383,6 +409,32 @@ mod tests {
         drop(held);
         assert_eq!((seen.try_contains(first), seen.try_insert(first)), (Some(false), Some(Sighting::New)));
         assert_eq!((seen.try_insert(first), seen.remembered()), (Some(Sighting::Seen), 2));
+    }
+
+    /// Whatever a batch does to a shard's memory, the hint says where that is. A table that is being split is in two places, and has no hint.
+    #[test]
+    fn hints_follow_their_shards() {
+        for (layout, known, unknown) in [
+            (Layout::Blocked, true, false),
+            (Layout::Quotient, true, false),
+            (Layout::Exact, true, true),
+            (Layout::Standard, false, true),
+        ] {
+            let seen =
+                SeenSet::new(&SeenOptions { layout, capacity: 400, shards: 2, ..SeenOptions::default() }).unwrap();
+            let (mut states, mut sightings) = (Vec::new(), Vec::new());
+            for batch in 0..600_u64 {
+                let keys = (0..20 + batch % 60).map(|count| (batch << 8 | count).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                seen.insert_batch(&keys.map(Fingerprint::from_bits).collect::<Vec<_>>(), &mut sightings);
+                for (index, hint) in seen.hints.iter().enumerate() {
+                    let now = Hint::of(&seen.lock(index).layers);
+                    assert_eq!(format!("{hint:?}"), format!("{now:?}"), "{layout}");
+                    states.push(hint.is_known());
+                }
+            }
+            assert_eq!((states.contains(&true), states.contains(&false)), (known, unknown), "{layout}");
+            assert_eq!(seen.lock(0).layers.len() > 4, layout != Layout::Exact);
+        }
     }
 
     #[test]

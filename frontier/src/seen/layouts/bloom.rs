@@ -1,6 +1,6 @@
 //! The Bloom filters: blocked, with all bits of a URL in one cache line, and flat, with probes anywhere in an array.
 
-use super::cache_lines::{CacheLines, find_window, held, insert_window, set};
+use super::cache_lines::{CacheLine, CacheLines, find_window, held, insert_window, set};
 use super::window::{ProbeWindow, Removal, Sighting, Subset, prefetch};
 use crate::seen::probes::{LANE_PROBES, LANES, LINE_BITS, Lanes, Probes};
 
@@ -29,9 +29,15 @@ impl Blocked {
         self.bits_set
     }
 
+    /// All lines.
+    #[inline]
+    pub(in crate::seen) fn lines(&self) -> &[CacheLine] {
+        self.lines.as_slice()
+    }
+
     /// All lines, lane after lane.
     pub(in crate::seen) fn words(&self) -> &[u64] {
-        self.lines.as_slice().as_flattened()
+        self.lines().as_flattened()
     }
 
     /// Adds the bits of these words, from word `at` on.

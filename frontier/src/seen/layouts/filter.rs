@@ -1,6 +1,7 @@
 //! The memory of one layer, in any layout. Only this file imports all of them.
 
 use super::bloom::{Blocked, Flat};
+use super::cache_lines::CacheLine;
 use super::lines::{Geometry, Lines};
 use super::quotient::{Packing, Quotient};
 use super::window::{ProbeWindow, Removal, Sighting, Subset};
@@ -50,6 +51,18 @@ impl Filter {
     /// Prefetches the memory that a test reads.
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
         each!(self, layout => layout.prefetch(probes));
+    }
+
+    /// The lines of which a test reads [one](Probes::slot) first, if it does: flat filters have none, and a table that is being split has two
+    /// places for them.
+    #[inline]
+    pub(in crate::seen) fn first_lines(&self) -> Option<&[CacheLine]> {
+        match self {
+            Self::Blocked(blocked) => Some(blocked.lines()),
+            Self::Flat(_) => None,
+            Self::Lines(lines) => lines.homes(),
+            Self::Quotient(quotient) => Some(quotient.first_level()),
+        }
     }
 
     /// Whether a fingerprint was inserted, or is taken for one that was.

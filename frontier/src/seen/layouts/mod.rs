@@ -15,7 +15,7 @@
 //! calls.
 
 mod bloom;
-mod cache_lines;
+pub(in crate::seen) mod cache_lines;
 pub(in crate::seen) mod filter;
 pub(in crate::seen) mod lines;
 pub(in crate::seen) mod quotient;

@@ -88,6 +88,13 @@ pub(in crate::seen) fn prefetch<T>(slots: &[T], slot: usize) {
     prefetch_index::prefetch_index(slots, slot);
 }
 
+/// As [`prefetch`], by an address. Whatever is there now, or nothing, a hint does no harm.
+#[inline]
+pub(in crate::seen) fn prefetch_address(address: usize) {
+    const NOTHING: &[u8] = &[];
+    prefetch(NOTHING, address.wrapping_sub(NOTHING.as_ptr().addr()));
+}
+
 /// Some of a window's fingerprints, by their places.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::seen) struct Subset(

@@ -107,6 +107,12 @@ impl Lines {
         self.next.as_ref().map_or(self.table.homes, |next| next.table.homes)
     }
 
+    /// The lines that may be a fingerprint's home; `None` while they are being split.
+    #[inline]
+    pub(in crate::seen) fn homes(&self) -> Option<&[CacheLine]> {
+        if self.next.is_some() { None } else { Some(&self.table.lines()[..self.table.homes]) }
+    }
+
     pub(in crate::seen) fn shard_bits(&self) -> u32 {
         self.shard_bits
     }

@@ -79,6 +79,12 @@ impl Quotient {
         self.lines.bytes() + self.overflow.len() * size_of::<(u64, u64)>() * 3 / 2
     }
 
+    /// The lines of the first level.
+    #[inline]
+    pub(in crate::seen) fn first_level(&self) -> &[CacheLine] {
+        &self.lines.as_slice()[..self.homes(0)]
+    }
+
     /// Prefetches the line that a test reads first.
     #[inline]
     pub(in crate::seen) fn prefetch(&self, probes: Probes) {
