@@ -34,7 +34,7 @@ fn serve(place: &Path, blocks: &str) -> Server {
 fn a_full_disk_refuses_and_keeps_what_was_answered() {
     let place = tempfile::tempdir().unwrap();
     let mut server = serve(place.path(), "256");
-    let settings = json!({ "politeness": { "host_delay": "1ms", "robots": false }, "seen": { "capacity": 1000 } });
+    let settings = json!({ "politeness": { "host_delay": "1ms", "robots": false }, "seen": { "capacity": 1000, "layout": "exact" } });
     let made = server.1.ask("PUT", "/v1/crawls/c", &settings.to_string());
     assert_eq!(made.status, 201, "{made:?}");
     let batch = |number: usize| -> String {
