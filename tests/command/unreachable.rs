@@ -31,6 +31,12 @@ fn crawler(directory: &Path, arguments: &[&str]) -> Output {
     ran::crawler(directory, arguments).envs(ENVIRONMENT).output().unwrap()
 }
 
+/// The same, with a short clock for hosts that never answer.
+fn impatient(directory: &Path, arguments: &[&str]) -> Output {
+    let mut crawler = ran::crawler(directory, arguments);
+    crawler.envs(ENVIRONMENT).env("CRAWLER_FETCH_FIRST_BYTE_TIMEOUT", "500ms").output().unwrap()
+}
+
 /// Serves on every address of loopback. Its answers depend on `is_well`.
 fn serve(is_well: &Arc<AtomicBool>, ill: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
@@ -104,10 +110,7 @@ fn each_url_of_a_host_that_is_not_to_be_had_ends_in_a_record_and_is_asked_for_ag
         expected.insert(format!("http://nobody-{host}.invalid/"), "name");
     }
     let desk = tempfile::tempdir().unwrap();
-    let crawler = |arguments: &[&str]| {
-        let mut crawler = ran::crawler(desk.path(), arguments);
-        crawler.envs(ENVIRONMENT).env("CRAWLER_FETCH_FIRST_BYTE_TIMEOUT", "500ms").output().unwrap()
-    };
+    let crawler = |arguments: &[&str]| impatient(desk.path(), arguments);
     let seeds = expected.keys().fold(String::new(), |seeds, url| seeds + url + "\n");
     fs::write(desk.path().join("seeds.txt"), seeds).unwrap();
     let ran = crawler(&["--seeds", "seeds.txt", "--job", "job", "--json"]);
