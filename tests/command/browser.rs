@@ -192,15 +192,16 @@ fn open(browser: &Browser, live: &Live) {
 /// Neither an error nor a dialog, and no request beyond the page's own server.
 #[track_caller]
 fn is_quiet(browser: &Browser, live: &Live) {
-    assert_eq!(browser.log("browser"), [] as [Value; 0]);
+    // The browser's own first page is not ours: on a machine without a network it says that this is slow.
+    let is_own = |text: &Value| text.as_str().is_some_and(|text| text.starts_with("chrome:"));
+    let said: Vec<_> = browser.log("browser").into_iter().filter(|entry| !is_own(&entry["message"])).collect();
+    assert_eq!(said, [] as [Value; 0]);
     let own = format!("http://{}/", live.address);
     let mut asked = 0;
     for entry in browser.log("performance") {
         let message: Value = serde_json::from_str(entry["message"].as_str().unwrap()).unwrap();
         let message = &message["message"];
-        // The browser's own first page is not ours.
-        let is_own = message["params"]["documentURL"].as_str().is_some_and(|page| page.starts_with("chrome:"));
-        if message["method"] == "Network.requestWillBeSent" && !is_own {
+        if message["method"] == "Network.requestWillBeSent" && !is_own(&message["params"]["documentURL"]) {
             let url = message["params"]["request"]["url"].as_str().unwrap();
             assert!(url.starts_with(&own), "{url}");
             asked += 1;
