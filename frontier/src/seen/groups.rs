@@ -141,12 +141,14 @@ mod tests {
     fn what_is_put_off_comes_last_and_once() {
         // Some shards have many and some have one.
         let spread = |count: u64| Fingerprint::from_bits(count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (count % 7));
-        let run: Vec<_> = (0..3000).map(spread).collect();
-        for (shard_bits, one_in) in [2, 8, 9, 12].into_iter().flat_map(|bits| [1, 3, 100].map(|one_in| (bits, one_in)))
+        let all: Vec<_> = (0..3000).map(spread).collect();
+        let cases = [2, 8, 9, 12].into_iter().flat_map(|bits| [1, 3, 100].map(|one_in| (bits, one_in)));
+        for ((shard_bits, one_in), length) in cases.flat_map(|case| [1, 2, 64, 256, 3000].map(|length| (case, length)))
         {
+            let run = &all[..length];
             let (mut shown, mut calls, mut put_off) = (Vec::new(), 0, 0);
             let (mut asked, mut ahead) = (0, Vec::new());
-            Groups::of(&run, shard_bits, |group, busy| {
+            Groups::of(run, shard_bits, |group, busy| {
                 let fingerprints = group.fingerprints();
                 let shards: Vec<_> = fingerprints.iter().map(|&fingerprint| shard(fingerprint, shard_bits)).collect();
                 assert!(!shards.is_empty() && shards.iter().all(|&shard| shard == shards[0]));

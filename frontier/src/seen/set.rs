@@ -207,7 +207,7 @@ impl SeenSet {
         }
     }
 
-    /// Shows a group to its shard, and prefetches the memory for it if nobody has.
+    /// Shows a group to its shard. Its memory is prefetched first if `prefetch` is set: nobody has done so before.
     fn insert_group(
         &self,
         index: usize,

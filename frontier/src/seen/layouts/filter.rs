@@ -53,8 +53,8 @@ impl Filter {
         each!(self, layout => layout.prefetch(probes));
     }
 
-    /// The lines of which a test reads [one](Probes::slot) first, if it does: flat filters have none, and a table that is being split has two
-    /// places for them.
+    /// The lines in which a test begins, at the fingerprint's [slot](Probes::slot). `None` for a flat filter, which has no lines, and for a
+    /// table that is being split, which has them in two places.
     #[inline]
     pub(in crate::seen) fn first_lines(&self) -> Option<&[CacheLine]> {
         match self {
