@@ -42,12 +42,14 @@ async fn a_crawl_keeps_to_both_rates() {
             assert_eq!(crawl.seed(seed.unwrap()).unwrap(), None);
         }
         let (sink, _thread) = Writer::start(io::sink()).unwrap();
+        // The server may log the first request late, so the time runs from before it.
+        let begin = Instant::now();
         crawl.run(sink).await;
         let times = times.lock().unwrap();
         assert_eq!(times.len(), 30);
-        let took = times[29] - times[0];
-        // 20 ms each. A timer may be late.
-        assert!(took + SECOND / 20 >= 29 * SECOND / 50, "{requests:?} {bytes:?}: {took:?}");
+        let took = *times.iter().max().unwrap() - begin;
+        // 20 ms each; a timer that is up to 10 ms late is made up for.
+        assert!(took + SECOND / 100 >= 29 * SECOND / 50, "{requests:?} {bytes:?}: {took:?}");
     }
 }
 
