@@ -11,8 +11,8 @@
 //! # What it may cost
 //!
 //! Watching must not slow down the crawl. So a snapshot of the numbers is made only on request, at most once a second, and is kept for fifty
-//! times as long as it took to make. All watchers share one snapshot, and each of its texts is made at most once. Lookups of hosts and
-//! explanations run one at a time, for all watchers together.
+//! times as long as it took to make, but for at most ten seconds. All watchers share one snapshot, and each of its texts is made at most once.
+//! Lookups of hosts and explanations run one at a time, for all watchers together.
 
 mod answers;
 mod peer;

@@ -365,10 +365,17 @@ fn progress_of(finished: &Finished) -> Progress {
     }
 }
 
-/// A snapshot is kept for 50 times as long as it took to make, so making them takes at most 2 % of the time.
+/// A snapshot is kept for 50 times as long as it took to make, so making them takes at most 2 % of the time; so is what was read from files.
 const REST: u32 = 50;
 /// A snapshot is kept for at least this long.
 const SHORTEST: Duration = Duration::from_secs(1);
+/// A snapshot is kept for at most this long, at whatever cost: one that had to wait for a processor would stop the page for minutes.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// How long a snapshot is kept that took this long to make.
+fn kept_for(took: Duration) -> Duration {
+    (took * REST).clamp(SHORTEST, LONGEST)
+}
 
 /// The newest snapshot.
 pub(in crate::cli) struct Latest {
@@ -401,7 +408,7 @@ impl Latest {
             Snapshot::take(&*subject, &mut rate.lock().unwrap_or_else(PoisonError::into_inner)).map(Arc::new)
         });
         let snapshot = taken.await.unwrap_or_else(|panic| Err(panic.to_string()));
-        let until = Instant::now() + (began.elapsed() * REST).max(SHORTEST);
+        let until = Instant::now() + kept_for(began.elapsed());
         made.insert(Made { snapshot, until }).clone()
     }
 }
@@ -409,6 +416,12 @@ impl Latest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_snapshot_that_was_slow_to_make_is_replaced_soon() {
+        let millis = [0, 10, 100, 150, 4000].map(|took| kept_for(Duration::from_millis(took)).as_millis());
+        assert_eq!(millis, [1000, 1000, 5000, 7500, 10_000]);
+    }
 
     #[test]
     fn rates_are_those_of_the_last_five_minutes_and_always_one() {
