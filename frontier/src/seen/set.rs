@@ -207,7 +207,7 @@ impl SeenSet {
         }
     }
 
-    /// Shows a group to its shard. Its memory is prefetched first if `prefetch` is set: nobody has done so before.
+    /// Shows a group to its shard. With `prefetch`, it asks for the memory first, which nobody has done yet.
     fn insert_group(
         &self,
         index: usize,

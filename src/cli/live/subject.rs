@@ -365,11 +365,13 @@ fn progress_of(finished: &Finished) -> Progress {
     }
 }
 
-/// A snapshot is kept for 50 times as long as it took to make, so making them takes at most 2 % of the time; so is what was read from files.
+/// A snapshot is kept for 50 times as long as it took to make, so making them takes at most 2 % of the time. What was read from files is kept
+/// for 50 times as long as reading took.
 const REST: u32 = 50;
 /// A snapshot is kept for at least this long.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// A snapshot is kept for at most this long, at whatever cost: one that had to wait for a processor would stop the page for minutes.
+/// A snapshot is kept for at most this long, even if making them then takes more of the time. Otherwise one that had to wait for a processor
+/// would stop the page for minutes.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// How long a snapshot is kept that took this long to make.
