@@ -21,6 +21,7 @@ use crate::random::Random;
 use crate::sums;
 
 const DELAY: Duration = Duration::from_millis(5);
+const HOSTS: u32 = 20;
 
 /// A web that goes on while its crawlers come and go.
 struct Web {
@@ -44,7 +45,7 @@ const SEEN: [&[(&str, &str)]; 3] = [
 impl Web {
     async fn serve(seed: u64) -> Self {
         let mut options = SimulateOptions::default();
-        (options.seed, options.hosts, options.pages) = (seed, 20, 700);
+        (options.seed, options.hosts, options.pages) = (seed, HOSTS, 700);
         options.latency = Duration::from_millis(10);
         // A robots.txt counts only once it has been read.
         options.crawl_delay = DELAY;
@@ -55,6 +56,25 @@ impl Web {
         let hosts_in_memory = if seed % 4 < 2 { "0" } else { "7" };
         let by_address = seed % 4 == 1;
         Self { server, by_address, seen: SEEN[(seed % 3) as usize], hosts_in_memory }
+    }
+
+    /// Waits until the server has closed the connections of a dead crawler. Until then the judge counts its requests as under way.
+    async fn notices_the_kill(&self) {
+        let port = format!(":{:04X}", self.server.address().port());
+        let is_open = |line: &str| {
+            let mut fields = line.split_whitespace().skip(1);
+            // Established, or closed by the client alone.
+            fields.next().is_some_and(|local| local.ends_with(&port)) && matches!(fields.nth(1), Some("01" | "08"))
+        };
+        let noticed = async {
+            // The list has connections whose requests the judge has yet to hear of. A system other than Linux has no such file.
+            while fs::read_to_string("/proc/net/tcp").unwrap_or_default().lines().any(is_open)
+                || (0..HOSTS).any(|host| self.server.judge().in_flight(host) > 0)
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), noticed).await.expect("the server closes the connections");
     }
 
     fn judgment(&self) -> Judgment {
@@ -155,6 +175,7 @@ async fn whenever_it_is_killed_no_page_is_lost_and_none_is_there_twice() {
             if killed(web.crawl(directory.path(), arguments), after) {
                 break;
             }
+            web.notices_the_kill().await;
             kills += 1;
         }
         let (pages, report) = (pages(&job), report(&job));
