@@ -207,7 +207,7 @@ impl SeenSet {
         }
     }
 
-    /// Shows a group to its shard. With `prefetch`, it asks for the memory first, which nobody has done yet.
+    /// Shows a group to its shard. `prefetch` says that the caller has not prefetched its memory, so that this does it first.
     fn insert_group(
         &self,
         index: usize,
