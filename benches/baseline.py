@@ -48,8 +48,6 @@ def main() -> None:
 def build(profile: str) -> str:
     """The benchmark's program."""
     command = ["cargo", "build", "--locked", "--quiet", "--profile", profile, "--bench", "crawl", "--message-format=json"]
-    # `dev` does not optimize this package, for quick builds; instructions are counted of optimized code.
-    command += ["--config", "profile.dev.package.crawler-cli.opt-level=1"]
     for line in output(command).splitlines():
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == "crawl":
