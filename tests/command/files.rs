@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tempfile::TempDir;
 
 use crate::desk::{Desk, everything};
@@ -336,6 +337,16 @@ impl Running {
         Self { child }
     }
 
+    /// Does something while the crawl stands still.
+    fn standing_still<T>(&self, act: impl FnOnce() -> T) -> T {
+        let crawl = Pid::from_child(&self.child);
+        kill_process(crawl, Signal::STOP).unwrap();
+        waitpid(Some(crawl), WaitOptions::UNTRACED).unwrap();
+        let done = act();
+        kill_process(crawl, Signal::CONT).unwrap();
+        done
+    }
+
     fn end(self) -> Ran {
         self.child.wait_with_output().unwrap().into()
     }
@@ -347,11 +358,15 @@ fn who_removes_the_lock_lets_nobody_in() {
     for put_another in [false, true] {
         let desk = Desk::new();
         let running = Running::of(&desk);
-        fs::remove_file(desk.at("lock")).unwrap();
-        if put_another {
-            fs::write(desk.at("lock"), "").unwrap();
-        }
-        desk.go_on().says(5, "another process crawls into this directory");
+        // Once it sees that its lock is gone it ends, which lets others in.
+        let second = running.standing_still(|| {
+            fs::remove_file(desk.at("lock")).unwrap();
+            if put_another {
+                fs::write(desk.at("lock"), "").unwrap();
+            }
+            desk.go_on()
+        });
+        second.says(5, "another process crawls into this directory");
         running.end().says(4, "job/lock");
         desk.go_on().says(0, "goes on");
         assert_eq!(desk.pages(), everything);
