@@ -33,6 +33,9 @@ impl LeaseToken {
     /// No number has more bits: the years end later than those of any clock.
     pub(crate) const BITS: u32 = 56;
 
+    /// A lease that came back is remembered until this many further leases have gone out.
+    pub(crate) const REMEMBERED: usize = 1 << 14;
+
     /// The most leases that may be out, which have the slots below it.
     pub(crate) const MOST: u32 = 1 << 24;
 
@@ -47,11 +50,19 @@ impl LeaseToken {
         number.zip(slot).map(|(number, slot)| Self { number, slot }).ok_or("a lease that cannot be")
     }
 
-    /// The least number for a lease that goes out now, if `last` is the number of the last lease that is known. A power cut may have taken
-    /// the records of later leases. Their numbers were less than the present time, as long as the clock does not go back and there are at
-    /// most a million leases a second.
-    pub(crate) fn first_number(last: u64, now: Timestamp) -> u64 {
-        last.max((now.as_micros() / 1000) << Self::COUNT)
+    /// The number that the first lease of this process follows, if `last` is the number of the last lease that is known; 0 if none is. A
+    /// power cut may have taken the records of later leases. Their numbers were less than the present time, as long as the clock does not go
+    /// back and there are at most a million leases a second.
+    ///
+    /// Answers are remembered in places, by the last bits of the numbers. So these bits go on after those of `last`, and what the process
+    /// before has answered is forgotten no sooner. That may put numbers 16 ms ahead of the clock: no restart after a power cut is as quick.
+    pub(crate) fn number_before_first(last: u64, now: Timestamp) -> u64 {
+        let by_clock = (now.as_micros() / 1000) << Self::COUNT;
+        match last {
+            0 => by_clock,
+            last if last >= by_clock => last,
+            last => by_clock + last.wrapping_sub(by_clock) % Self::REMEMBERED as u64,
+        }
     }
 
     /// The time in this number, from which deadlines are counted where bytes matter.

@@ -187,6 +187,28 @@ fn answers_are_remembered_for_the_next_16384_leases() {
     assert_eq!(frontier.statistics().completed, 16_385);
 }
 
+#[test]
+fn answers_are_remembered_over_restarts_whenever_these_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut now = start();
+    let mut completed = Vec::new();
+    for restart in 0..40 {
+        now = now + Duration::from_millis(restart % 19);
+        let mut frontier = open(directory.path(), &options(), now);
+        for page in 0..5 {
+            frontier.seed(&*format!("https://h{restart}-{page}.example/"), now).unwrap();
+            let (_, token) = lent(&mut frontier, now);
+            frontier.complete_token(token, self::page(), now).unwrap();
+            completed.push(token);
+        }
+        for token in &completed {
+            assert_eq!(frontier.complete_token(*token, self::page(), now).unwrap(), Completion::Done, "{token}");
+        }
+        frontier.flush(now).unwrap();
+    }
+    assert_eq!(open(directory.path(), &options(), now).statistics().completed, 200);
+}
+
 /// A page on which each worker dies is given up in the end, if its tries count.
 #[test]
 fn a_page_whose_leases_end_is_given_up_if_that_counts() {

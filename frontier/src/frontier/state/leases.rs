@@ -41,8 +41,8 @@ use crate::frontier::hosts::HostId;
 use crate::frontier::{Completion, LeaseToken, Timestamp};
 use crate::gate::Position;
 
-/// A lease that came back is remembered until this many further leases have gone out.
-const ANSWERS: usize = 1 << 14;
+/// How many answers are remembered.
+const ANSWERS: usize = LeaseToken::REMEMBERED;
 
 /// The leases that are out under a token.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl LeaseTable {
     /// The token of the next lease.
     #[inline]
     pub(crate) fn next_token(&self, now: Timestamp) -> LeaseToken {
-        let last = if self.is_ours { self.number } else { LeaseToken::first_number(self.number, now) };
+        let last = if self.is_ours { self.number } else { LeaseToken::number_before_first(self.number, now) };
         let slot = if self.free == NONE { self.end_of_slots() } else { self.free };
         LeaseToken::new(NonZeroU64::MIN.saturating_add(last), slot)
     }
