@@ -101,6 +101,10 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
             if ends_before_a_kill(&mut child, Duration::from_millis(80 + random.below(600))) {
                 break;
             }
+            // On a busy machine some are killed before they have a job.
+            if !job.exists() {
+                continue;
+            }
             kills += 1;
             // What the writer had not finished: no record speaks of it.
             for output in OUTPUTS {
