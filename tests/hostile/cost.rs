@@ -31,7 +31,7 @@ const FLOODS: [&str; 14] = [
     "robots-endless-103",
 ];
 
-/// A page as long as pages may be, in lines with a link each.
+/// A page of 9 MiB, of which all is read (at most 10 are), in lines with a link each.
 fn honest_page() -> Arc<Vec<Row>> {
     let line = |number| {
         format!("<p>The words of a line, as a page has them, with <a href=/{number}>a link</a> among them.</p>\n")
