@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
+use crate::loopback::{self, response};
 use crate::outputs;
 use crate::ran::{crawler, set};
 
@@ -98,79 +99,52 @@ fn a_stopped_crawl_goes_on_with_what_its_disk_had() {
     assert!(runs.is_empty(), "{runs:?}");
 }
 
-/// A site on loopback of a portal, sections and their pages, that knows where the crawl keeps its job.
-struct Site {
-    address: SocketAddr,
-}
-
 const SECTIONS: usize = 10;
 /// More than the filter holds in memory, all sections together.
 const PAGES: usize = 70;
+/// The portal, sections and their pages.
+const EVERYTHING: usize = 1 + SECTIONS + SECTIONS * PAGES;
 
-impl Site {
-    /// Takes the directory of the job's frontier away when a second page is asked for, once.
-    fn that_takes_away(frontier: PathBuf) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            let mut asked = 0;
-            for stream in listener.incoming() {
-                // One at a time: the crawl has one host.
-                let _ = answer(&stream.unwrap(), |path| {
-                    asked += usize::from(path != "/robots.txt");
-                    match asked {
-                        // Not before the crawl has begun in good order.
-                        1 => while !frontier.join("checkpoint-000001").exists() {},
-                        2 if frontier.is_dir() => {
-                            fs::rename(&frontier, away(&frontier)).unwrap();
-                            fs::write(&frontier, "no directory").unwrap();
-                        }
-                        _ => {}
-                    }
-                });
+/// Serves them, and takes the directory of the job's frontier away when a second page is asked for, once.
+fn that_takes_away(frontier: PathBuf) -> SocketAddr {
+    let asked = AtomicUsize::new(0);
+    // One request at a time: the crawl has one host.
+    loopback::pages(move |path| {
+        if path == "/robots.txt" {
+            return response("404 Not Found", b"");
+        }
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            // Not before the crawl has begun in good order.
+            0 => while !frontier.join("checkpoint-000001").exists() {},
+            1 => {
+                fs::rename(&frontier, away(&frontier)).unwrap();
+                fs::write(&frontier, "no directory").unwrap();
             }
-        });
-        Self { address }
-    }
-
-    fn everything() -> usize {
-        1 + SECTIONS + SECTIONS * PAGES
-    }
+            _ => {}
+        }
+        let links = |count, name: &dyn Fn(usize) -> String| {
+            let links: Vec<_> = (0..count).map(|number| format!("<a href=\"{}\">{number}</a>", name(number))).collect();
+            links.concat()
+        };
+        let body = match (path, path[1..].parse::<usize>()) {
+            ("/", _) => links(SECTIONS, &|number| format!("/{number}")),
+            (_, Ok(section)) => links(PAGES, &|number| format!("/{section}/{number}")),
+            // A page says where it is: pages that say the same are a trap.
+            _ => format!("{path}{}", links(1, &|_| "/".to_owned())),
+        };
+        response("200 OK\r\nContent-Type: text/html", body.as_bytes())
+    })
 }
 
 fn away(frontier: &Path) -> PathBuf {
     frontier.with_file_name("away")
 }
 
-fn answer(mut stream: &TcpStream, mut asked: impl FnMut(&str)) -> io::Result<()> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    while reader.read_line(&mut String::new())? > 2 {}
-    let path = line.split(' ').nth(1).unwrap_or_default();
-    asked(path);
-    let links = |count, name: &dyn Fn(usize) -> String| {
-        let links: Vec<_> = (0..count).map(|number| format!("<a href=\"{}\">{number}</a>", name(number))).collect();
-        links.concat()
-    };
-    let section = path[1..].parse::<usize>();
-    let (status, body) = match (path, section) {
-        ("/robots.txt", _) => ("404 Not Found", String::new()),
-        ("/", _) => ("200 OK", links(SECTIONS, &|number| format!("/{number}"))),
-        (_, Ok(section)) => ("200 OK", links(PAGES, &|number| format!("/{section}/{number}"))),
-        // A page says where it is: pages that say the same are a trap.
-        _ => ("200 OK", format!("{path}{}", links(1, &|_| "/".to_owned()))),
-    };
-    let head = format!("Content-Type: text/html\r\nContent-Length: {}\r\nConnection: close", body.len());
-    write!(stream, "HTTP/1.1 {status}\r\n{head}\r\n\r\n{body}")
-}
-
 #[test]
 fn a_disk_that_fails_ends_the_crawl_and_it_goes_on_when_that_is_mended() {
     let desk = Desk::new("verified");
     let frontier = desk.job().join("frontier");
-    let site = Site::that_takes_away(frontier.clone());
-    let address = site.address.to_string();
+    let address = that_takes_away(frontier.clone()).to_string();
     let settings = [("FETCH_RESOLVE_ALL_TO", &*address)];
     let (code, told) = desk.run(&["http://site.test/", "--job", "job"], &settings);
     assert_eq!(code, Some(4), "{told}");
@@ -178,12 +152,12 @@ fn a_disk_that_fails_ends_the_crawl_and_it_goes_on_when_that_is_mended() {
     assert!(told.contains("resume it once that is fixed: crawler resume job"), "{told}");
     assert_eq!(desk.report()["finish"], "storage_failed");
     let before = desk.pages();
-    assert!((1..Site::everything()).contains(&before.len()), "{}", before.len());
+    assert!((1..EVERYTHING).contains(&before.len()), "{}", before.len());
 
     fs::remove_file(&frontier).unwrap();
     fs::rename(away(&frontier), &frontier).unwrap();
     let (code, told) = desk.run(&["resume", "job"], &settings);
     assert!(code == Some(0) && told.contains(&format!("job goes on: {} pages", before.len())), "{code:?}: {told}");
     assert!(desk.pages().is_superset(&before));
-    assert_eq!(desk.pages().len(), Site::everything());
+    assert_eq!(desk.pages().len(), EVERYTHING);
 }
