@@ -210,17 +210,23 @@ fn a_flood_of_one_crawl_does_not_stop_another() {
         while flooded.load(Ordering::Relaxed) < 8 {
             thread::yield_now();
         }
-        let before = flooded.load(Ordering::Relaxed);
+        let mut between = Vec::new();
+        let mut call = |path: &str, body: &str| {
+            let before = flooded.load(Ordering::Relaxed);
+            let answer = client.post(&format!("/v1/crawls/other/{path}"), body);
+            between.push(flooded.load(Ordering::Relaxed) - before);
+            answer
+        };
         for round in 0..ROUNDS {
-            client.post("/v1/crawls/other/urls", &format!("\"http://a.example/{round}\""));
-            let leased = client.post("/v1/crawls/other/lease?wait=10s", "").json();
+            call("urls", &format!("\"http://a.example/{round}\""));
+            let leased = call("lease?wait=10s", "").json();
             let done = json!({ "token": leased["leases"][0]["token"], "status": 200 });
-            assert_eq!(client.post("/v1/crawls/other/done", &done.to_string()).each("result"), ["done"]);
+            assert_eq!(call("done", &done.to_string()).each("result"), ["done"]);
         }
-        let flooded = flooded.load(Ordering::Relaxed) - before;
         is_over.store(true, Ordering::Relaxed);
-        // Each of the three calls of a round waits for what is under way, and for its turn on the processors.
-        assert!(flooded < ROUNDS * 3 * 8, "{flooded} batches of the flood in {ROUNDS} rounds");
+        // A call waits for what is under way, and for its turn on the processors. One of them may be away for a while, and some calls with it.
+        between.sort_unstable();
+        assert!(between[ROUNDS * 3 * 9 / 10] <= 8, "{between:?}");
     });
 }
 
