@@ -89,6 +89,7 @@ async fn whenever_it_is_killed_each_page_is_in_the_archive_once() {
         let mut runs = 0;
         loop {
             runs += 1;
+            assert!(runs <= 200, "{kills} kills, and the crawl does not end");
             // Of three crawls one has each compression, and one has them in turns.
             let is_zstd = if crawls % 3 == 0 { runs % 2 == 1 } else { crawls % 3 == 1 };
             let mut child: Child = command(directory.path(), &web)
