@@ -116,7 +116,7 @@ def test_slots_and_several_connections(serve: Callable[..., Web], tmp_path: path
     def pages(host: str, path: str) -> Reply:
         return 200, {}, b"0:1 0:2 0:3 0:4 1:5 1:6 1:7 1:8" if path == "/p/0" else b""
 
-    web = serve(pages, 2, latency=0.2)
+    web = serve(pages, 2, latency=0.5)
     crawl = Crawl(
         tmp_path,
         web,
@@ -126,8 +126,8 @@ def test_slots_and_several_connections(serve: Callable[..., Web], tmp_path: path
     crawl.run("Tree")
     assert len(crawl.done()) == 9
     first, second = ([at for at, _ in web.log[host]] for host in ("127.0.1.1", "127.0.1.2"))
-    assert first[4] - first[1] < 0.15, "four at once"
-    assert min(later - earlier for earlier, later in zip(second, second[1:], strict=False)) >= 0.3
+    assert first[4] - first[1] < 0.5, "four at once: the last came before the first was answered"
+    assert min(later - earlier for earlier, later in zip(second, second[1:], strict=False)) >= 0.6
 
 
 def test_ports_of_a_host_share_its_slot(serve: Callable[..., Web], tmp_path: pathlib.Path) -> None:
