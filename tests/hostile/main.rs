@@ -73,7 +73,7 @@ fn options(server: &Server) -> CrawlOptions {
     politeness.max_backoff = Duration::from_millis(100);
     politeness.max_retry_after = Duration::from_millis(50);
     politeness.max_crawl_delay = Duration::from_millis(50);
-    // Of eight tries that each take six seconds, the first few are enough: nobody else is left by then.
+    // Once only failing hosts are left: the last one never answers a TLS greeting, and its eight tries would take 48 seconds.
     politeness.patience = Duration::from_secs(10);
     politeness.attempts = 2;
     options.parse.max_links = 100_000;

@@ -194,7 +194,7 @@ fn a_flood_of_one_crawl_does_not_stop_another() {
     client.ask("PUT", "/v1/crawls/other", r#"{"politeness":{"host_delay":"1ms","robots":false}}"#);
     let flooded = AtomicUsize::new(0);
     thread::scope(|scope| {
-        // The flood ends with this, also where an assertion fails.
+        // The flood ends when this is dropped, even where an assertion fails.
         let under_way = Arc::new(());
         for number in 0..4 {
             let (mut client, under_way, flooded) = (served.client(), Arc::downgrade(&under_way), &flooded);
@@ -211,7 +211,7 @@ fn a_flood_of_one_crawl_does_not_stop_another() {
         }
         let flooders = || Arc::weak_count(&under_way);
         while flooded.load(Ordering::Relaxed) < 8 {
-            assert_eq!(flooders(), 4, "a flooder was refused");
+            assert_eq!(flooders(), 4, "a flooder has ended");
             thread::yield_now();
         }
         let mut between = Vec::new();
@@ -227,8 +227,8 @@ fn a_flood_of_one_crawl_does_not_stop_another() {
             let done = json!({ "token": leased["leases"][0]["token"], "status": 200 });
             assert_eq!(call("done", &done.to_string()).each("result"), ["done"]);
         }
-        assert_eq!(flooders(), 4, "a flooder was refused");
-        // A call waits for what is under way, and for its turn on the processors. One of them may be away for a while, and three calls with it.
+        assert_eq!(flooders(), 4, "a flooder has ended");
+        // A call waits for what is under way, and for its turn on the processors. One of them may stall: three calls are not summed.
         between.sort_unstable();
         assert!(between[ROUNDS * 3 * 9 / 10] <= 8, "{between:?}");
         assert!(between[..ROUNDS * 3 - 3].iter().sum::<usize>() < ROUNDS * 3 * 8, "{between:?}");
